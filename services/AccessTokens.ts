@@ -4,7 +4,7 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { Tenant, TokenId } from "../src/Ids.ts"
+import type { Tenant, TokenId } from "../src/value/Ids.ts"
 import type { AccessToken, TokenNotFound, TooManyTokens } from "../src/permission/AccessToken.ts"
 import type { StoreError } from "./StoreError.ts"
 

@@ -4,7 +4,7 @@
 import { Context } from "effect"
 import type { Effect } from "effect"
 import type { AgentSpec } from "../src/agent/AgentSpec.ts"
-import type { AgentName } from "../src/Ids.ts"
+import type { AgentName } from "../src/value/Ids.ts"
 import type { JudgedRun } from "../src/permission/CallPermission.ts"
 import type { Principal } from "../src/Principal.ts"
 import { isLimitedToOwn } from "../src/Rights.ts"

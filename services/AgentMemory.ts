@@ -4,7 +4,7 @@
  */
 import { Context } from "effect"
 import type { Effect, Scope } from "effect"
-import type { Address, RunId, Tenant } from "../src/Ids.ts"
+import type { Address, RunId, Tenant } from "../src/value/Ids.ts"
 import type { AnchorKind } from "../src/memory/MemoryAnchors.ts"
 import type { MemoryRefused } from "../src/memory/MemoryRefused.ts"
 import type {

@@ -17,8 +17,15 @@ import type {
 import type { FileNotFound, FilesFull, FileTooLarge, PartInput } from "../src/conversation/Part.ts"
 import type { ConversationNotFound, InitiatedBy } from "../src/conversation/Conversation.ts"
 import type { InvalidInput } from "../src/entry/InvalidInput.ts"
-import type { Address, AgentName, CallId, ConversationId, FrameId, Tenant } from "../src/Ids.ts"
-import { RunId } from "../src/Ids.ts"
+import type {
+  Address,
+  AgentName,
+  CallId,
+  ConversationId,
+  FrameId,
+  Tenant
+} from "../src/value/Ids.ts"
+import { RunId } from "../src/value/Ids.ts"
 import type { NotEntitled } from "../src/approval/Approval.ts"
 import type { AnchorMismatch } from "../src/memory/MemoryAnchors.ts"
 import type { Principal } from "../src/Principal.ts"

@@ -5,7 +5,7 @@
 import { Context } from "effect"
 import type { Effect } from "effect"
 import type { Approval, ApprovalStatus } from "../src/approval/Approval.ts"
-import type { ApprovalId, RunId, Tenant } from "../src/Ids.ts"
+import type { ApprovalId, RunId, Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 
 export interface ApprovalQuery {

@@ -8,7 +8,7 @@ import type { Effect } from "effect"
 import type { AgentNotFound } from "../src/agent/AgentSpec.ts"
 import type { NotEntitled } from "../src/approval/Approval.ts"
 import type { InvalidInput } from "../src/entry/InvalidInput.ts"
-import type { AgentName, AuthorizationId } from "../src/Ids.ts"
+import type { AgentName, AuthorizationId } from "../src/value/Ids.ts"
 import type {
   AuthorizationNotFound,
   AuthorizationRefused,

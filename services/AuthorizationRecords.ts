@@ -4,7 +4,7 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { AgentName, AuthorizationId, Tenant } from "../src/Ids.ts"
+import type { AgentName, AuthorizationId, Tenant } from "../src/value/Ids.ts"
 import type {
   AuthorizationNotFound,
   AuthorizedAction,

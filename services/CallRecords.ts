@@ -4,7 +4,7 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { RunId, Tenant } from "../src/Ids.ts"
+import type { RunId, Tenant } from "../src/value/Ids.ts"
 import type { CallRecord } from "../src/tool/CallRecord.ts"
 import type { StoreError } from "./StoreError.ts"
 

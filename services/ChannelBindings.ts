@@ -11,7 +11,7 @@ import type {
   ChannelName
 } from "../src/conversation/ChannelBinding.ts"
 import type { ConversationNotFound } from "../src/conversation/Conversation.ts"
-import type { ConversationId, Tenant } from "../src/Ids.ts"
+import type { ConversationId, Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** Payloads: `{ conversation, seq }` of the answer's message, and `{ conversation, approval }`. */

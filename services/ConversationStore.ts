@@ -6,7 +6,7 @@ import type { Conversation, ConversationMessage } from "../src/conversation/Conv
 import { ConversationNotFound } from "../src/conversation/Conversation.ts"
 import type { NotForCustomers } from "../src/conversation/CustomerAccess.ts"
 import { agentRefusal, isOpenTo } from "../src/conversation/CustomerAccess.ts"
-import type { AgentName, ConversationId, Tenant } from "../src/Ids.ts"
+import type { AgentName, ConversationId, Tenant } from "../src/value/Ids.ts"
 import type { Principal } from "../src/Principal.ts"
 import type { StoreError } from "./StoreError.ts"
 

@@ -5,7 +5,7 @@
 import { Context, Schema } from "effect"
 import type { Effect } from "effect"
 import type { OutboxMessage } from "../src/delivery/Outbox.ts"
-import type { AgentName } from "../src/Ids.ts"
+import type { AgentName } from "../src/value/Ids.ts"
 
 /** This attempt failed, and another one may succeed. The message is sanitised before it is stored. */
 export class DeliveryFailed extends Schema.TaggedError<DeliveryFailed>()("DeliveryFailed", {

@@ -7,7 +7,7 @@ import type { Effect } from "effect"
 import type { BindingTarget } from "../src/conversation/ChannelBinding.ts"
 import type { AddressConflict, AgentBusy, MailboxFull } from "../src/delivery/AgentTask.ts"
 import type { EventConflict, ReceivedEvent } from "../src/delivery/IncomingEvent.ts"
-import type { Tenant } from "../src/Ids.ts"
+import type { Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 import type { NewTask } from "./TaskStore.ts"
 

@@ -4,7 +4,7 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { CallId, RunId, Tenant } from "../src/Ids.ts"
+import type { CallId, RunId, Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** Who has said, after the end of the call that holds a key, that it had no effect; and when, in ms since 1970. */

@@ -5,7 +5,7 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { AgentName, Tenant } from "../src/Ids.ts"
+import type { AgentName, Tenant } from "../src/value/Ids.ts"
 import type { CanonicalText } from "../src/memory/CanonicalText.ts"
 import type { MemoryRefused } from "../src/memory/MemoryRefused.ts"
 import type {

@@ -7,7 +7,7 @@ import type { Effect } from "effect"
 import type { ModelSettings } from "../src/agent/ModelSettings.ts"
 import type { ProviderTool } from "../src/agent/ProviderTools.ts"
 import type { TranscriptEntry } from "../src/conversation/Transcript.ts"
-import type { AgentName, FrameId, RunId } from "../src/Ids.ts"
+import type { AgentName, FrameId, RunId } from "../src/value/Ids.ts"
 import type { AnswerSchema } from "../src/run/AnswerSchema.ts"
 import type { Turn } from "../src/run/RunDecider.ts"
 

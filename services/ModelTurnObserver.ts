@@ -5,7 +5,7 @@
 import { Context } from "effect"
 import type { TurnCost } from "../src/cost/TurnCost.ts"
 import type { Usage } from "../src/cost/Usage.ts"
-import type { AgentName, RunId, Tenant } from "../src/Ids.ts"
+import type { AgentName, RunId, Tenant } from "../src/value/Ids.ts"
 
 export interface ModelUsed {
   readonly run: RunId

@@ -6,7 +6,7 @@ import type { Effect } from "effect"
 import type { ChannelName } from "../src/conversation/ChannelBinding.ts"
 import type { Notice, NoticeContent, NoticeId, NoticePreferences } from "../src/delivery/Notice.ts"
 import type { NewOutboxMessage } from "../src/delivery/Outbox.ts"
-import type { Tenant } from "../src/Ids.ts"
+import type { Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** One piece of content for several recipients. */

@@ -5,7 +5,7 @@
 import { Context } from "effect"
 import type { Effect, Scope } from "effect"
 import type { NewOutboxMessage, OutboxMessage } from "../src/delivery/Outbox.ts"
-import type { MessageId, Tenant } from "../src/Ids.ts"
+import type { MessageId, Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** The messages that a process can deliver. */

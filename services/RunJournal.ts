@@ -8,9 +8,9 @@
  */
 import { Context, Effect, Metric, Result, Schema } from "effect"
 import type { Exit, Scope } from "effect"
-import { totalMetric } from "../src/TotalMetric.ts"
+import { totalMetric } from "../src/value/TotalMetric.ts"
 import type { Approval } from "../src/approval/Approval.ts"
-import type { Address, ConversationId, MessageId, RunId, Tenant } from "../src/Ids.ts"
+import type { Address, ConversationId, MessageId, RunId, Tenant } from "../src/value/Ids.ts"
 import type { Need } from "../src/run/Needs.ts"
 import type { QuarantinedRun, RawEvent, RunQuarantined } from "../src/run/Quarantine.ts"
 import { eventUnits } from "../src/run/HeldUnits.ts"

@@ -4,7 +4,7 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { AgentName, RunId, Tenant } from "../src/Ids.ts"
+import type { AgentName, RunId, Tenant } from "../src/value/Ids.ts"
 import type { Need } from "../src/run/Needs.ts"
 import type { RunItem, WaitingFor } from "../src/run/RunItem.ts"
 import type { RunStatus } from "../src/run/RunState.ts"

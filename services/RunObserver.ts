@@ -3,7 +3,7 @@
  * of the run behind them. They are synchronous and must not throw.
  */
 import { Context } from "effect"
-import type { RunId } from "../src/Ids.ts"
+import type { RunId } from "../src/value/Ids.ts"
 import type { RunEvent } from "../src/run/RunEvent.ts"
 import type { RunState } from "../src/run/RunState.ts"
 

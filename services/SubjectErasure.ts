@@ -6,7 +6,7 @@ import { Context } from "effect"
 import type { Effect, Scope } from "effect"
 import type { ErasureId, ErasureRecord, ErasureReport } from "../src/erasure/Erasure.ts"
 import type { SubjectIsActive } from "../src/erasure/Erasure.ts"
-import type { ConversationId, Tenant } from "../src/Ids.ts"
+import type { ConversationId, Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 
 export interface ErasureRequest {

@@ -4,7 +4,7 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { AgentName, RunId } from "../src/Ids.ts"
+import type { AgentName, RunId } from "../src/value/Ids.ts"
 import type { JournalError } from "./RunJournal.ts"
 import type { StoreError } from "./StoreError.ts"
 

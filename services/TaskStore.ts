@@ -14,7 +14,7 @@ import type {
   MailboxFull,
   MessageExtras
 } from "../src/delivery/AgentTask.ts"
-import type { Address, ConversationId, MessageId, RunId, Tenant } from "../src/Ids.ts"
+import type { Address, ConversationId, MessageId, RunId, Tenant } from "../src/value/Ids.ts"
 import type { Roles } from "../src/Principal.ts"
 import type { RunAccepted } from "../src/run/RunEvent.ts"
 import type { Claim } from "./RunJournal.ts"

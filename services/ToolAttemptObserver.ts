@@ -4,7 +4,7 @@
  */
 import { Context } from "effect"
 import type { ToolFailure } from "../src/error/ToolError.ts"
-import type { CallId, RunId, Tenant } from "../src/Ids.ts"
+import type { CallId, RunId, Tenant } from "../src/value/Ids.ts"
 
 export interface ToolAttempt {
   readonly run: RunId

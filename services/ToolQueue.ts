@@ -5,8 +5,8 @@
  */
 import { Context, Schema } from "effect"
 import type { Effect, Scope } from "effect"
-import type { Json } from "../src/Canonical.ts"
-import type { Tenant } from "../src/Ids.ts"
+import type { Json } from "../src/value/Canonical.ts"
+import type { Tenant } from "../src/value/Ids.ts"
 import type { ResultMessage } from "../src/semstreams/CallMessage.ts"
 import type { ToolOffer } from "../src/tool/ToolOffer.ts"
 import type { ToolSpec } from "../src/tool/ToolSpec.ts"

@@ -4,7 +4,7 @@
 import { Context } from "effect"
 import type { Effect } from "effect"
 import type { Triple, TripleRefused } from "../src/agents/Triple.ts"
-import type { Tenant } from "../src/Ids.ts"
+import type { Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 
 export class TriplePublisher extends Context.Service<

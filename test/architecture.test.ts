@@ -153,7 +153,7 @@ const waysToTheLoop = (tree: Tree): ReadonlyArray<string> =>
     )
 
 const srcRooms =
-  "error tool capability permission approval run replay conversation delivery cost call graph agent agents api entry semstreams platform worlds memory erasure"
+  "error tool capability permission approval run replay conversation delivery cost call graph agent agents api entry semstreams platform worlds memory erasure value"
 const layerRooms =
   "runtime ephemeral sql model dialling calls mcp channel http telemetry agents semstreams memory compose"
 const vague = /^(utils?|common|helpers?|shared|types?|misc)$/i
@@ -255,7 +255,7 @@ describe("architecture", () => {
     }
     const allowed: ReadonlyArray<readonly [path: string, name: string]> = [
       ["src/api/A.ts", "effect/http-api"],
-      ["services/A.ts", "../src/Ids.ts"],
+      ["services/A.ts", "../src/value/Ids.ts"],
       ["layers/compose/A.ts", "../sql/journal/Codes.ts"],
       ["layers/mcp/A.ts", "../dialling/B.ts"],
       ["layers/sql/engine/migrations/0001_schema.ts", "./0001_runs.ts"],

@@ -12,7 +12,7 @@ import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.
 import { govern } from "../../src/tool/GovernedTool.ts"
 import { misdeclared } from "../../src/tool/MisdeclaredTool.ts"
 import { strayOption } from "../../src/tool/ToolOptions.ts"
-import { didYouMean } from "../../src/tool/Nearest.ts"
+import { didYouMean } from "../../src/value/Nearest.ts"
 import { errorOf } from "./PathFailure.ts"
 import * as ProcessGroup from "./ProcessGroup.ts"
 import * as RootedDirectory from "./RootedDirectory.ts"

@@ -3,7 +3,7 @@
  */
 import { Effect, Result } from "effect"
 import { parse } from "yaml"
-import { truncateUnits } from "../../src/CutText.ts"
+import { truncateUnits } from "../../src/value/CutText.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 import { GraphRefused, loadGraph } from "../../src/graph/ToolGraph.ts"
 

@@ -10,7 +10,7 @@ import type { FileHandle } from "node:fs/promises"
 import { isAbsolute, join } from "node:path"
 import { Effect, Schema } from "effect"
 import type { Scope } from "effect"
-import { truncateUnits } from "../../src/CutText.ts"
+import { truncateUnits } from "../../src/value/CutText.ts"
 import { misdeclared } from "../../src/tool/MisdeclaredTool.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 

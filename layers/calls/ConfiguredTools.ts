@@ -11,7 +11,7 @@
  */
 import { hash } from "node:crypto"
 import { Context, Effect, Result, Schema } from "effect"
-import { canonical } from "../../src/Canonical.ts"
+import { canonical } from "../../src/value/Canonical.ts"
 import { memberOf } from "../../src/call/BodyPath.ts"
 import { repeatingOf } from "../../src/call/CallDescriptor.ts"
 import type { CallProfile } from "../../src/call/CallTarget.ts"
@@ -31,7 +31,7 @@ import {
   referenceIdentity
 } from "../../src/call/WorkflowReference.ts"
 import type { WorkflowRevision } from "../../src/call/WorkflowReference.ts"
-import { cutText } from "../../src/CutText.ts"
+import { cutText } from "../../src/value/CutText.ts"
 import { isToolError, ToolTransientError } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { Governance } from "../../src/tool/Governance.ts"

@@ -3,10 +3,10 @@
  * platform. If any part is refused, nothing is sent.
  */
 import { Cause, Effect, Exit, Result, Schema } from "effect"
-import { isSameJson } from "../../src/Canonical.ts"
-import type { Json } from "../../src/Canonical.ts"
-import { truncateUnits } from "../../src/CutText.ts"
-import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
+import { isSameJson } from "../../src/value/Canonical.ts"
+import type { Json } from "../../src/value/Canonical.ts"
+import { truncateUnits } from "../../src/value/CutText.ts"
+import { bounds_result, readJson } from "../../src/value/BoundedJson.ts"
 import { firstSchemaIssue } from "../../src/entry/SchemaIssues.ts"
 import { classifyName } from "../../src/error/Classify.ts"
 import { ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"

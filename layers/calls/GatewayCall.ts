@@ -3,10 +3,10 @@
  * result as `call.data.content`.
  */
 import { Effect, Exit, Option, Result, Schema } from "effect"
-import type { Json } from "../../src/Canonical.ts"
-import { truncateUnits } from "../../src/CutText.ts"
+import type { Json } from "../../src/value/Canonical.ts"
+import { truncateUnits } from "../../src/value/CutText.ts"
 import { withoutHosts } from "../../src/call/PrivateHosts.ts"
-import { readJson } from "../../src/entry/BoundedJson.ts"
+import { readJson } from "../../src/value/BoundedJson.ts"
 import { ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { CallContext, GovernedTool } from "../../src/tool/GovernedTool.ts"

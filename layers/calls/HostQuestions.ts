@@ -3,7 +3,7 @@
  * program answers, or an endpoint of the platform, which a file of tools can name.
  */
 import { Effect, Result, Schema } from "effect"
-import type { Json } from "../../src/Canonical.ts"
+import type { Json } from "../../src/value/Canonical.ts"
 import type { JsonObject } from "../../src/call/BodyPath.ts"
 import { isJsonObject, memberOf } from "../../src/call/BodyPath.ts"
 import { CallPath } from "../../src/call/CallDescriptor.ts"
@@ -13,7 +13,7 @@ import { targetOf } from "../../src/call/CallTarget.ts"
 import type { HostContext } from "../../src/call/HostContext.ts"
 import type { WorkflowRevision } from "../../src/call/WorkflowReference.ts"
 import { decodeWorkflowRevision } from "../../src/call/WorkflowReference.ts"
-import { readJsonValue } from "../../src/entry/BoundedJson.ts"
+import { readJsonValue } from "../../src/value/BoundedJson.ts"
 import { issueText } from "../../src/entry/SchemaIssues.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { CallOfRun } from "../../src/tool/GovernedTool.ts"

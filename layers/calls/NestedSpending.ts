@@ -2,7 +2,7 @@
  * What a workflow's run spent on models, according to `usage` in its answer. It counts as spent by the call that started the run.
  */
 import { Option, Schema } from "effect"
-import type { Json } from "../../src/Canonical.ts"
+import type { Json } from "../../src/value/Canonical.ts"
 import { memberOf } from "../../src/call/BodyPath.ts"
 import type { Spend } from "../../src/cost/Spending.ts"
 import { Usage } from "../../src/cost/Usage.ts"

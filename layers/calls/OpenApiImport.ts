@@ -8,7 +8,7 @@
  */
 import type { Validator } from "@seriousme/openapi-schema-validator"
 import { Effect, Result } from "effect"
-import type { Json } from "../../src/Canonical.ts"
+import type { Json } from "../../src/value/Canonical.ts"
 import type { JsonObject } from "../../src/call/BodyPath.ts"
 import type { OpenApiDocument, WrittenOperation } from "../../src/call/OpenApiDocument.ts"
 import {
@@ -25,8 +25,8 @@ import type { OpenApiRefused } from "../../src/call/OpenApiRefused.ts"
 import { refuseOpenApi } from "../../src/call/OpenApiRefused.ts"
 import { baseOf, basePath } from "../../src/call/OpenApiServer.ts"
 import type { PlatformOp } from "../../src/call/PlatformOp.ts"
-import type { JsonBounds, JsonRefused } from "../../src/entry/BoundedJson.ts"
-import { depth_max, readJson, readJsonValue } from "../../src/entry/BoundedJson.ts"
+import type { JsonBounds, JsonRefused } from "../../src/value/BoundedJson.ts"
+import { depth_max, readJson, readJsonValue } from "../../src/value/BoundedJson.ts"
 import { jsonSchemaInput } from "../../src/tool/ToolCodec.ts"
 
 export type { Choice } from "../../src/call/OpenApiOperation.ts"

@@ -4,8 +4,8 @@
 import { Effect, Layer, LayerMap } from "effect"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import { AgentMemories } from "../../services/AgentMemory.ts"
-import type { Address, Tenant } from "../../src/Ids.ts"
-import { actorKey, parseActorKey } from "../../src/Ids.ts"
+import type { Address, Tenant } from "../../src/value/Ids.ts"
+import { actorKey, parseActorKey } from "../../src/value/Ids.ts"
 import type { AnchorKind } from "../../src/memory/MemoryAnchors.ts"
 
 /** For example `workspace tenant/agent/key`; no part contains a space. */

@@ -2,7 +2,7 @@
  * What a wait for a run returns, and how long it may take.
  */
 import { Schema } from "effect"
-import type { Time } from "../../src/Times.ts"
+import type { Time } from "../../src/value/Times.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { ClientCall } from "../../src/approval/ClientCall.ts"
 import type { ModelUse } from "../../src/cost/Spending.ts"

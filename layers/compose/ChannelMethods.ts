@@ -15,7 +15,7 @@ import type { IncomingEvent } from "../../src/delivery/IncomingEvent.ts"
 import { NoticeId, NoticePreferences } from "../../src/delivery/Notice.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import { inputReader } from "../../src/entry/InvalidInput.ts"
-import type { AgentName, ConversationId, Tenant } from "../../src/Ids.ts"
+import type { AgentName, ConversationId, Tenant } from "../../src/value/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { isCustomer } from "./CustomerAccess.ts"
 

@@ -14,12 +14,12 @@ import { agentRefusal, isOpenTo } from "../../src/conversation/CustomerAccess.ts
 import { customerEvent, isForCustomers } from "../../src/conversation/CustomerView.ts"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
-import type { AgentName, ConversationId, RunId } from "../../src/Ids.ts"
+import type { AgentName, ConversationId, RunId } from "../../src/value/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { isLimitedToOwn } from "../../src/Rights.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
-import { listNames } from "../../src/tool/Nearest.ts"
+import { listNames } from "../../src/value/Nearest.ts"
 
 /**
  * Checks that each name is that of an agent that may be for customers. Fails at the first other name: one that no agent has, with

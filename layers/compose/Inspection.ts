@@ -22,7 +22,7 @@ import {
 import { FileDigest, FileNotFound, fileTypeOf } from "../../src/conversation/Part.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import { inputReader } from "../../src/entry/InvalidInput.ts"
-import { ConversationId, MessageId } from "../../src/Ids.ts"
+import { ConversationId, MessageId } from "../../src/value/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { conversationFor, isCustomer } from "./CustomerAccess.ts"
 

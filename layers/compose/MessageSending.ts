@@ -3,7 +3,7 @@
  */
 import { Effect, Result } from "effect"
 import * as Entries from "../../src/entry/Entries.ts"
-import type { ConversationId } from "../../src/Ids.ts"
+import type { ConversationId } from "../../src/value/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { isLimitedToOwn } from "../../src/Rights.ts"
 import type { Message } from "../../services/AgentRuntime.ts"

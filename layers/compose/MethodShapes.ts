@@ -5,7 +5,7 @@ import type { FilePart } from "../../src/conversation/Part.ts"
 import type { CostGroup } from "../../src/cost/CostTotal.ts"
 import type { DeadLetterStatus } from "../../src/delivery/Outbox.ts"
 import type { MemoryTier } from "../../src/memory/MemoryRow.ts"
-import type { Time } from "../../src/Times.ts"
+import type { Time } from "../../src/value/Times.ts"
 import type { Role } from "../../src/Principal.ts"
 
 /**

@@ -7,7 +7,7 @@
  * ```
  */
 import { Effect, Layer, ManagedRuntime } from "effect"
-import type { Timed } from "../../src/Times.ts"
+import type { Timed } from "../../src/value/Times.ts"
 import type * as LocalToolRegistry from "../runtime/desk/LocalToolRegistry.ts"
 import { ToolQueueConfig } from "../runtime/queue/ToolQueueConfig.ts"
 import type { WorkerHealth } from "../runtime/queue/ToolQueueWorker.ts"
@@ -50,7 +50,7 @@ export interface NodeToolWorker {
  */
 export const startWorker = async (options: WorkerOptions): Promise<NodeToolWorker> => {
   const { checkWorkerOptions } = await import("./CheckedWorkerOptions.ts")
-  const { inMilliseconds } = await import("../../src/Times.ts")
+  const { inMilliseconds } = await import("../../src/value/Times.ts")
   await Effect.runPromise(checkWorkerOptions(inMilliseconds<unknown>(options, 2)))
   const store = inMilliseconds<PostgresStore>(options.store)
   const config = inMilliseconds<Partial<ToolQueueConfig>>(options.config ?? {})

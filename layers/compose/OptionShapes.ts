@@ -3,7 +3,7 @@
  * folder.
  */
 import { Effect, Layer, Redacted, Schema } from "effect"
-import { expectedTime } from "../../src/Times.ts"
+import { expectedTime } from "../../src/value/Times.ts"
 import type { PostgresSettings } from "../sql/engine/Postgres.ts"
 
 export const isObject = (value: unknown): value is object =>

@@ -8,7 +8,7 @@ import * as Entries from "../../src/entry/Entries.ts"
 import type { Principal } from "../../src/Principal.ts"
 import type { RawEvent } from "../../src/run/Quarantine.ts"
 import type { RunNotFound } from "../../src/run/RunCommand.ts"
-import { boundedPage } from "../../src/Pages.ts"
+import { boundedPage } from "../../src/value/Pages.ts"
 
 export const list = Effect.fnUntraced(function* (by: Principal) {
   const { tenant } = yield* Entries.entitled(by, "repair")

@@ -3,7 +3,7 @@
  */
 import type { ModelUse } from "../../src/cost/Spending.ts"
 import { addModelUse } from "../../src/cost/Spending.ts"
-import type { ApprovalId, CallId } from "../../src/Ids.ts"
+import type { ApprovalId, CallId } from "../../src/value/Ids.ts"
 import type { Compacted, ModelTurned, RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
 
 export class RunProgress {

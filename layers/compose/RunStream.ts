@@ -4,7 +4,7 @@
 import { Stream } from "effect"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
-import { rootFrame } from "../../src/Ids.ts"
+import { rootFrame } from "../../src/value/Ids.ts"
 import type { Ended, EndedWith, PartialAnswer } from "./Answer.ts"
 
 /** A part of `stream`; `step` counts the turns of the run's agent from 1. */

@@ -4,10 +4,10 @@
  */
 import { Effect, Stream } from "effect"
 import * as Entries from "../../src/entry/Entries.ts"
-import type { AgentName, ApprovalId, AuthorizationId, CallId, RunId } from "../../src/Ids.ts"
+import type { AgentName, ApprovalId, AuthorizationId, CallId, RunId } from "../../src/value/Ids.ts"
 import type { PrincipalInput, Principal } from "../../src/Principal.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
-import { inMilliseconds } from "../../src/Times.ts"
+import { inMilliseconds } from "../../src/value/Times.ts"
 import { discoverOffers } from "../../src/tool/ToolOffer.ts"
 import { AgentDirectory, CustomerAgents, knownTo } from "../../services/AgentDirectory.ts"
 import type { Cursor, Message } from "../../services/AgentRuntime.ts"

@@ -4,9 +4,9 @@
  */
 import { getHeapStatistics } from "node:v8"
 import { Effect, Layer, Result } from "effect"
-import { withDefaults } from "../../src/Defaults.ts"
+import { withDefaults } from "../../src/value/Defaults.ts"
 import { graphAgent } from "../../src/graph/GraphAgent.ts"
-import { inMilliseconds, milliseconds } from "../../src/Times.ts"
+import { inMilliseconds, milliseconds } from "../../src/value/Times.ts"
 import { CustomerAgents } from "../../services/AgentDirectory.ts"
 import { BlobBounds } from "../../services/BlobStore.ts"
 import type { CallRecords } from "../../services/CallRecords.ts"

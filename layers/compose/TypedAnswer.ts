@@ -2,7 +2,7 @@
  * Answers with a schema: how a message with an answer schema is sent, and how the text that its run ends with becomes a value.
  */
 import { Cause, Effect, Exit, Result, Schema, Stream } from "effect"
-import { bounds_default, readJson } from "../../src/entry/BoundedJson.ts"
+import { bounds_default, readJson } from "../../src/value/BoundedJson.ts"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
 import type { AnySchema, InputCodec } from "../../src/tool/ToolCodec.ts"
 import { givenCodec } from "../../src/tool/ToolCodec.ts"

@@ -5,7 +5,7 @@
 import { Cause, Effect, Schema } from "effect"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import * as Entries from "../../src/entry/Entries.ts"
-import { RunId } from "../../src/Ids.ts"
+import { RunId } from "../../src/value/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import type { Cursor, FeedItem, FeedItems, OpenFeed } from "../../services/AgentRuntime.ts"
 import { AgentRuntime, feedStream } from "../../services/AgentRuntime.ts"

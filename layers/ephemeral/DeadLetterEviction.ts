@@ -6,7 +6,7 @@
  * oldest open ones. The dispatch of a task that is not over stays, however old it is: without it nobody could begin the task.
  */
 import { dispatched_topic } from "../../services/TaskStore.ts"
-import type { RunId } from "../../src/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import type { Store } from "./EphemeralStore.ts"
 
 const letters_max = 10_000

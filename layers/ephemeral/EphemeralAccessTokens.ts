@@ -3,7 +3,7 @@
  */
 import { Effect, Layer } from "effect"
 import { AccessTokens } from "../../services/AccessTokens.ts"
-import type { TokenId } from "../../src/Ids.ts"
+import type { TokenId } from "../../src/value/Ids.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
 import {
   ended_max,

@@ -5,7 +5,7 @@
 import { Effect, Layer } from "effect"
 import { AuthorizationRecords } from "../../services/AuthorizationRecords.ts"
 import type { AuthorizationQuery } from "../../services/AuthorizationRecords.ts"
-import type { AuthorizationId, Tenant } from "../../src/Ids.ts"
+import type { AuthorizationId, Tenant } from "../../src/value/Ids.ts"
 import type { WorkspaceAgentAuthorization } from "../../src/permission/Authorization.ts"
 import {
   AuthorizationNotFound,

@@ -5,7 +5,7 @@ import { Clock, Effect, Layer } from "effect"
 import type { BlobHolder, BlobLabel, BlobShare, HeldBlob } from "../../services/BlobStore.ts"
 import { BlobStore } from "../../services/BlobStore.ts"
 import { FileNotFound, FilesFull } from "../../src/conversation/Part.ts"
-import type { RunId, Tenant } from "../../src/Ids.ts"
+import type { RunId, Tenant } from "../../src/value/Ids.ts"
 import { EphemeralStore, tenantKey } from "./EphemeralStore.ts"
 
 const held_max = 100

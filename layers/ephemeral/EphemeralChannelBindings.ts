@@ -6,7 +6,7 @@ import { ChannelBindings } from "../../services/ChannelBindings.ts"
 import type { ChannelBinding } from "../../src/conversation/ChannelBinding.ts"
 import { BindingsFull, bindings_max } from "../../src/conversation/ChannelBinding.ts"
 import { ConversationNotFound } from "../../src/conversation/Conversation.ts"
-import type { ConversationId, Tenant } from "../../src/Ids.ts"
+import type { ConversationId, Tenant } from "../../src/value/Ids.ts"
 import { EphemeralStore, tenantKey } from "./EphemeralStore.ts"
 
 type Place = Pick<ChannelBinding, "channel" | "address">

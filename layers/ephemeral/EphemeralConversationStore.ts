@@ -4,7 +4,7 @@
 import { Effect, Layer } from "effect"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import type { Conversation } from "../../src/conversation/Conversation.ts"
-import type { ConversationId, Tenant } from "../../src/Ids.ts"
+import type { ConversationId, Tenant } from "../../src/value/Ids.ts"
 import { EphemeralStore, indexAfter, tenantKey } from "./EphemeralStore.ts"
 
 const page_max = 500

@@ -2,7 +2,7 @@
  * The costs of turns and tools, in one process.
  */
 import { BigDecimal, Effect, Layer } from "effect"
-import { parseDecimal, decimalText } from "../../src/cost/Decimal.ts"
+import { parseDecimal, decimalText } from "../../src/value/Decimal.ts"
 import type { CostTotal } from "../../src/cost/CostTotal.ts"
 import type { CostQuery } from "../../services/CostLedger.ts"
 import { CostLedger } from "../../services/CostLedger.ts"

@@ -6,7 +6,7 @@ import { Effect, Layer } from "effect"
 import type { KeyClaim, KeyHolder } from "../../services/IdempotencyKeys.ts"
 import { IdempotencyKeys } from "../../services/IdempotencyKeys.ts"
 import { StoreError } from "../../services/StoreError.ts"
-import type { Tenant } from "../../src/Ids.ts"
+import type { Tenant } from "../../src/value/Ids.ts"
 import { offerRows } from "./EphemeralStore.ts"
 
 const keys_max = 100_000

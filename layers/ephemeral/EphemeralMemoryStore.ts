@@ -11,7 +11,7 @@ import {
   rows_max
 } from "../../services/MemoryStore.ts"
 import { holdsText, soughtTexts } from "../../src/erasure/SoughtText.ts"
-import type { RunId, Tenant } from "../../src/Ids.ts"
+import type { RunId, Tenant } from "../../src/value/Ids.ts"
 import type { CanonicalText } from "../../src/memory/CanonicalText.ts"
 import { findCanonical, registeredText } from "../../src/memory/CanonicalText.ts"
 import { MemoryRefused } from "../../src/memory/MemoryRefused.ts"

@@ -7,7 +7,7 @@ import { Notices } from "../../services/Notices.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import type { Notice, NoticeId, NoticePreferences } from "../../src/delivery/Notice.ts"
 import { noPreferences } from "../../src/delivery/Notice.ts"
-import type { Tenant } from "../../src/Ids.ts"
+import type { Tenant } from "../../src/value/Ids.ts"
 import { EphemeralStore, newId, offerRows, tenantKey } from "./EphemeralStore.ts"
 
 const page_max = 500

@@ -3,7 +3,7 @@
  */
 import { Clock, Effect } from "effect"
 import type { RunHead } from "../../services/RunJournal.ts"
-import type { RunId } from "../../src/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import type { Need } from "../../src/run/Needs.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
 import { roundRobinByAge } from "./RoundRobin.ts"

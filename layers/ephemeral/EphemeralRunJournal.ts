@@ -25,8 +25,8 @@ import {
   RunJournal,
   StaleAppend
 } from "../../services/RunJournal.ts"
-import type { Address, RunId, Tenant } from "../../src/Ids.ts"
-import { actorKey } from "../../src/Ids.ts"
+import type { Address, RunId, Tenant } from "../../src/value/Ids.ts"
+import { actorKey } from "../../src/value/Ids.ts"
 import type { Amendment } from "../../src/run/RunCommand.ts"
 import { RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
 import { restoredRecords } from "../../src/run/RestoredRecords.ts"

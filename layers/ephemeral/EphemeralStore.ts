@@ -23,7 +23,7 @@ import type {
   MessageId,
   RunId,
   Tenant
-} from "../../src/Ids.ts"
+} from "../../src/value/Ids.ts"
 import type { Need } from "../../src/run/Needs.ts"
 import type { CostEntry } from "../../src/run/Projection.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"

@@ -15,8 +15,8 @@ import {
   MailboxFull,
   extrasOf
 } from "../../src/delivery/AgentTask.ts"
-import { actorKey, addressKey } from "../../src/Ids.ts"
-import { appended } from "../../src/ShortList.ts"
+import { actorKey, addressKey } from "../../src/value/Ids.ts"
+import { appended } from "../../src/value/ShortList.ts"
 import type { Store, StoredConversation, StoredTask } from "./EphemeralStore.ts"
 import {
   EphemeralStore,

@@ -2,7 +2,7 @@
  * The queue of tool calls in one process: for tests, and for tools that need the bounds of a queue but not its durability.
  */
 import { Clock, Deferred, Effect, Layer } from "effect"
-import { truncateUnits } from "../../src/CutText.ts"
+import { truncateUnits } from "../../src/value/CutText.ts"
 import type { DeadToolMessage, NewToolMessage } from "../../services/ToolQueue.ts"
 import {
   ToolMessageConflict,
@@ -10,7 +10,7 @@ import {
   ToolQueueFull,
   waiting_max
 } from "../../services/ToolQueue.ts"
-import { canonical } from "../../src/Canonical.ts"
+import { canonical } from "../../src/value/Canonical.ts"
 import type { ResultMessage } from "../../src/semstreams/CallMessage.ts"
 import {
   call_length_max,
@@ -30,7 +30,7 @@ import {
   restart
 } from "./QueuedCalls.ts"
 import { offerRows } from "./EphemeralStore.ts"
-import { listenIn } from "../../src/Listeners.ts"
+import { listenIn } from "../../src/value/Listeners.ts"
 
 const error_max = 500
 const prune_max = 1_000

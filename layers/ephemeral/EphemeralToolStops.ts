@@ -3,7 +3,7 @@
  */
 import { Effect, Layer } from "effect"
 import { ToolStops } from "../../services/ToolStops.ts"
-import type { Tenant } from "../../src/Ids.ts"
+import type { Tenant } from "../../src/value/Ids.ts"
 
 const make = Effect.sync(() => {
   const stopped = new Set<Tenant>()

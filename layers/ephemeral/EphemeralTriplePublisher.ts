@@ -5,7 +5,7 @@ import { Effect, Layer } from "effect"
 import { TriplePublisher } from "../../services/TriplePublisher.ts"
 import { triplesRefusal, triples_max } from "../../src/agents/Triple.ts"
 import type { Triple } from "../../src/agents/Triple.ts"
-import type { Tenant } from "../../src/Ids.ts"
+import type { Tenant } from "../../src/value/Ids.ts"
 import { offerRows } from "./EphemeralStore.ts"
 
 const make = Effect.gen(function* () {

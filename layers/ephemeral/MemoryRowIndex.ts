@@ -3,7 +3,7 @@
  * in one scope does not depend on the number of other scopes.
  */
 import { candidates_max } from "../../services/MemoryStore.ts"
-import type { AgentName, Tenant } from "../../src/Ids.ts"
+import type { AgentName, Tenant } from "../../src/value/Ids.ts"
 import type {
   MemoryRow,
   MemoryScope,

@@ -1,7 +1,7 @@
 /**
  * Round robin over tenants. Private to this room.
  */
-import type { Tenant } from "../../src/Ids.ts"
+import type { Tenant } from "../../src/value/Ids.ts"
 
 /** The items of each tenant, in the given order. Tenants are sorted by name, starting with the first one after `after`. */
 export const groupByTenant = <A>(

@@ -8,7 +8,7 @@
  * its prompt, those with an open question or a call of unknown outcome, and those in quarantine.
  */
 import { chapters_max } from "../../src/conversation/CompactionPlan.ts"
-import type { ConversationId, RunId, Tenant } from "../../src/Ids.ts"
+import type { ConversationId, RunId, Tenant } from "../../src/value/Ids.ts"
 import type { Store, StoredConversation, StoredRun, StoredTask } from "./EphemeralStore.ts"
 import { tenantKey } from "./EphemeralStore.ts"
 

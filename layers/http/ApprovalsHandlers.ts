@@ -16,7 +16,7 @@ import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import { ApprovalNotFound } from "../../src/approval/Approval.ts"
 import { decisionOf } from "../../src/approval/DecisionPayload.ts"
-import { boundedPage } from "../../src/Pages.ts"
+import { boundedPage } from "../../src/value/Pages.ts"
 import { problemOf } from "./Problems.ts"
 
 /** The maximum number of calls with an unknown outcome in the response, next to a page of approvals. */

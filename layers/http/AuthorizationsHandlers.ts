@@ -13,7 +13,7 @@ import { CurrentPrincipal } from "../../src/api/Boundary.ts"
 import { limit_default } from "../../src/api/Page.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import type { WorkspaceAgentAuthorization } from "../../src/permission/Authorization.ts"
-import { boundedPage } from "../../src/Pages.ts"
+import { boundedPage } from "../../src/value/Pages.ts"
 import { HttpSettings } from "./HttpSettings.ts"
 import { problemOf } from "./Problems.ts"
 

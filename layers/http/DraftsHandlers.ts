@@ -13,7 +13,7 @@ import { CurrentPrincipal } from "../../src/api/Boundary.ts"
 import { limit_default } from "../../src/api/Page.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import type { Draft } from "../../src/platform/contracts/Draft.ts"
-import { boundedPage } from "../../src/Pages.ts"
+import { boundedPage } from "../../src/value/Pages.ts"
 import { kept } from "./KeptRecords.ts"
 import { problemOf } from "./Problems.ts"
 

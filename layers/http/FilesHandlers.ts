@@ -31,7 +31,7 @@ import {
 } from "../../src/conversation/Part.ts"
 import { isFileForCustomers } from "../../src/conversation/CustomerView.ts"
 import type { Principal } from "../../src/Principal.ts"
-import { withoutInvisible } from "../../src/tool/InvisibleText.ts"
+import { withoutInvisible } from "../../src/value/InvisibleText.ts"
 import { conversationFor, readsAsCustomer } from "./Access.ts"
 import { rangeOf } from "./ByteRange.ts"
 import { readFileForm } from "./FileForm.ts"

@@ -3,7 +3,7 @@
  */
 import { getHeapStatistics } from "node:v8"
 import { Context } from "effect"
-import type { AgentName } from "../../src/Ids.ts"
+import type { AgentName } from "../../src/value/Ids.ts"
 
 export interface HttpSettings {
   /**

@@ -15,7 +15,7 @@ import { limit_default } from "../../src/api/Page.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import { ConversationNotFound } from "../../src/conversation/Conversation.ts"
 import { customerNotice } from "../../src/conversation/CustomerView.ts"
-import type { ConversationId } from "../../src/Ids.ts"
+import type { ConversationId } from "../../src/value/Ids.ts"
 import { readsAsCustomer } from "./Access.ts"
 import { problemOf } from "./Problems.ts"
 

@@ -18,7 +18,7 @@ import { CurrentPrincipal } from "../../src/api/Boundary.ts"
 import { limit_default } from "../../src/api/Page.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
-import { RunId } from "../../src/Ids.ts"
+import { RunId } from "../../src/value/Ids.ts"
 import { problemOf } from "./Problems.ts"
 import { Readiness } from "./Readiness.ts"
 

@@ -13,7 +13,7 @@ import {
   HttpTraceContext,
   ProblemDetails
 } from "effect/http"
-import { totalMetric } from "../../src/TotalMetric.ts"
+import { totalMetric } from "../../src/value/TotalMetric.ts"
 import type { Problem } from "../../src/api/Problem.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import { exceptionFrom, unreadableException as unreadableError } from "../../src/error/Exception.ts"

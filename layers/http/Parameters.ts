@@ -4,7 +4,7 @@
  */
 import { SchemaAST } from "effect"
 import type { HttpApiEndpoint } from "effect/http-api"
-import { truncateUnits } from "../../src/CutText.ts"
+import { truncateUnits } from "../../src/value/CutText.ts"
 import type { Problem, ProblemIssue } from "../../src/api/Problem.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 

@@ -14,7 +14,7 @@ import { makeProblem } from "../../src/api/Problem.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import type { RawEvent } from "../../src/run/Quarantine.ts"
 import type { RunNotFound } from "../../src/run/RunCommand.ts"
-import { boundedPage } from "../../src/Pages.ts"
+import { boundedPage } from "../../src/value/Pages.ts"
 import { problemOf } from "./Problems.ts"
 
 const notHere = makeProblem(

@@ -15,9 +15,9 @@ import type { Authentication, RequestBody, Validation } from "../../src/api/Boun
 import { CurrentPrincipal } from "../../src/api/Boundary.ts"
 import { limit_default } from "../../src/api/Page.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
-import type { Tenant } from "../../src/Ids.ts"
+import type { Tenant } from "../../src/value/Ids.ts"
 import type { ChangesetRecord } from "../../src/platform/contracts/Changeset.ts"
-import { boundedPage } from "../../src/Pages.ts"
+import { boundedPage } from "../../src/value/Pages.ts"
 import { kept } from "./KeptRecords.ts"
 import { problemOf } from "./Problems.ts"
 

@@ -4,7 +4,7 @@
  */
 import { HttpServerResponse, ProblemDetails } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
-import { truncateUnits } from "../../src/CutText.ts"
+import { truncateUnits } from "../../src/value/CutText.ts"
 import type { Problem } from "../../src/api/Problem.ts"
 import { makeProblem } from "../../src/api/Problem.ts"
 import { linkBase, sentPath } from "./MountPath.ts"

@@ -4,9 +4,9 @@
  */
 import { Clock, Context, Effect } from "effect"
 import type { Problem } from "../../src/api/Problem.ts"
-import { cutText } from "../../src/CutText.ts"
+import { cutText } from "../../src/value/CutText.ts"
 import { redact } from "../../src/error/Redaction.ts"
-import { logText } from "../../src/LogText.ts"
+import { logText } from "../../src/value/LogText.ts"
 
 /** The correlation id of this request, which its response contains. */
 export const CorrelationId: Context.Reference<string> = Context.Reference<string>(

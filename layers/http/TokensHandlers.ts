@@ -11,7 +11,7 @@ import { CurrentPrincipal, CurrentToken } from "../../src/api/Boundary.ts"
 import { limit_default } from "../../src/api/Page.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
-import { boundedPage } from "../../src/Pages.ts"
+import { boundedPage } from "../../src/value/Pages.ts"
 import { problemOf } from "./Problems.ts"
 
 export const layer: Layer.Layer<

@@ -3,9 +3,9 @@
  * are not pinned; what they give is a result like any other.
  */
 import { Effect, Schema } from "effect"
-import type { Json } from "../../src/Canonical.ts"
+import type { Json } from "../../src/value/Canonical.ts"
 import { withoutSecrets } from "../../src/error/KnownSecrets.ts"
-import { isObject } from "../../src/PlainObject.ts"
+import { isObject } from "../../src/value/PlainObject.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { CallContext, GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 import { contentText } from "../../src/tool/McpResult.ts"

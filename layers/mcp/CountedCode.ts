@@ -5,7 +5,7 @@
 import equalModule from "ajv/dist/runtime/equal.js"
 import lengthModule from "ajv/dist/runtime/ucs2length.js"
 import { Result } from "effect"
-import { canonical } from "../../src/Canonical.ts"
+import { canonical } from "../../src/value/Canonical.ts"
 import { linearPattern } from "../../src/entry/LinearPattern.ts"
 
 /**

@@ -5,13 +5,13 @@
  */
 import { randomUUID } from "node:crypto"
 import type { JSONRPCMessage } from "@modelcontextprotocol/client"
-import { HiddenNumbers } from "../../src/entry/HiddenNumbers.ts"
+import { HiddenNumbers } from "../../src/value/HiddenNumbers.ts"
 import type { McpCallResult } from "../../src/tool/McpResult.ts"
 import { unknownBlock } from "../../src/tool/McpResult.ts"
 import type { Sdk } from "./Sdk.ts"
-import type { JsonBounds } from "../../src/entry/BoundedJson.ts"
-import { bounds_result, jsonTextRefusal, topLevelScalars } from "../../src/entry/BoundedJson.ts"
-import { eventData, EventStreamParser, isDataLine } from "../../src/entry/EventStreamParser.ts"
+import type { JsonBounds } from "../../src/value/BoundedJson.ts"
+import { bounds_result, jsonTextRefusal, topLevelScalars } from "../../src/value/BoundedJson.ts"
+import { eventData, EventStreamParser, isDataLine } from "../../src/value/EventStreamParser.ts"
 
 /** The code of the error that replaces an answer beyond the bounds; its message becomes part of the tool's failure. */
 export const answer_refused = -32_098

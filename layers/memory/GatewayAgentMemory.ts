@@ -3,13 +3,13 @@
  */
 import { Clock, Effect, Layer, Predicate, Schema } from "effect"
 import type { Measure } from "../../src/conversation/PromptSize.ts"
-import { truncateUnits } from "../../src/CutText.ts"
+import { truncateUnits } from "../../src/value/CutText.ts"
 import type { Note, RecallQuery } from "../../services/AgentMemory.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
 import { MemoryEmbedder } from "../../services/MemoryEmbedder.ts"
 import { MemoryStore } from "../../services/MemoryStore.ts"
 import { Tokenizer } from "../../services/Tokenizer.ts"
-import type { Address, Tenant } from "../../src/Ids.ts"
+import type { Address, Tenant } from "../../src/value/Ids.ts"
 import type { AnchorKind, MemoryOwner } from "../../src/memory/MemoryAnchors.ts"
 import {
   interactionScope,

@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import type { Compounded } from "../../services/MemoryStore.ts"
 import type { MemoryStore } from "../../services/MemoryStore.ts"
 import { page_max } from "../../services/MemoryStore.ts"
-import type { RunId } from "../../src/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import { classify } from "../../src/memory/Classification.ts"
 import { promoted } from "../../src/memory/Compounding.ts"
 import type { MemoryOwner } from "../../src/memory/MemoryAnchors.ts"
@@ -15,7 +15,7 @@ import { interactionScope, persistentScope, sessionScope } from "../../src/memor
 import type { MemoryRow, MemoryScope } from "../../src/memory/MemoryRow.ts"
 import { isDuplicate } from "../../src/memory/NearDuplicate.ts"
 import { factsOf } from "../../src/memory/RowFacts.ts"
-import { everyItem } from "../../src/Pages.ts"
+import { everyItem } from "../../src/value/Pages.ts"
 import { queryWords } from "../../src/memory/SearchWords.ts"
 
 type Store = MemoryStore["Service"]

@@ -8,8 +8,8 @@ import type {
   SharedV4ProviderMetadata
 } from "@ai-sdk/provider"
 import { Result } from "effect"
-import type { JsonBounds } from "../../src/entry/BoundedJson.ts"
-import { bounds_default, readJson } from "../../src/entry/BoundedJson.ts"
+import type { JsonBounds } from "../../src/value/BoundedJson.ts"
+import { bounds_default, readJson } from "../../src/value/BoundedJson.ts"
 import { restoredNumbers } from "./ArgumentNumbers.ts"
 import type { Piece } from "./TurnParts.ts"
 

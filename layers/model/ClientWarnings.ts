@@ -4,8 +4,8 @@
  */
 import type { SharedV4Warning } from "@ai-sdk/provider"
 import { Effect } from "effect"
-import { truncateUnits } from "../../src/CutText.ts"
-import { logText } from "../../src/LogText.ts"
+import { truncateUnits } from "../../src/value/CutText.ts"
+import { logText } from "../../src/value/LogText.ts"
 import { ModelError } from "../../services/ModelGateway.ts"
 
 const known_max = 200

@@ -4,8 +4,8 @@
  */
 import { createHash } from "node:crypto"
 import { Effect, Layer, Result } from "effect"
-import { truncateUnits } from "../../src/CutText.ts"
-import type { RunId } from "../../src/Ids.ts"
+import { truncateUnits } from "../../src/value/CutText.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import { nextTurn } from "../../src/graph/GraphTurn.ts"
 import { graphText } from "../../src/graph/ToolGraph.ts"
 import type { ToolGraph } from "../../src/graph/ToolGraph.ts"

@@ -4,9 +4,9 @@
  * (`ArgumentNumbers.ts`); it completes a last event that lacks its blank line. Private to this room.
  */
 import { Result } from "effect"
-import type { JsonBounds } from "../../src/entry/BoundedJson.ts"
-import { jsonTextRefusal, readJson } from "../../src/entry/BoundedJson.ts"
-import { eventData, EventStreamParser } from "../../src/entry/EventStreamParser.ts"
+import type { JsonBounds } from "../../src/value/BoundedJson.ts"
+import { jsonTextRefusal, readJson } from "../../src/value/BoundedJson.ts"
+import { eventData, EventStreamParser } from "../../src/value/EventStreamParser.ts"
 import { isLast } from "./AnswerEnd.ts"
 import { HiddenInEvents, hiddenNumbers } from "./ArgumentNumbers.ts"
 import type { Known } from "./BodyKind.ts"

@@ -4,8 +4,8 @@
  */
 import { APICallError, LoadAPIKeyError, UnsupportedFunctionalityError } from "@ai-sdk/provider"
 import { Result } from "effect"
-import { truncateUnits } from "../../src/CutText.ts"
-import { bounds_carried, readJson } from "../../src/entry/BoundedJson.ts"
+import { truncateUnits } from "../../src/value/CutText.ts"
+import { bounds_carried, readJson } from "../../src/value/BoundedJson.ts"
 import { media_unsupported, ModelError } from "../../services/ModelGateway.ts"
 import type { ModelErrorKind } from "../../services/ModelGateway.ts"
 import { isFiltered, reasonOf as ownReason, withGeneration } from "./ErrorReason.ts"

@@ -10,7 +10,7 @@ import type {
 } from "@ai-sdk/provider"
 import type { ProviderToolName } from "../../src/agent/ProviderTools.ts"
 import { providerToolOf } from "../../src/agent/ProviderTools.ts"
-import { truncateUnits } from "../../src/CutText.ts"
+import { truncateUnits } from "../../src/value/CutText.ts"
 import type { ProviderRan, Source } from "../../src/run/ProviderWork.ts"
 import {
   ran_max,

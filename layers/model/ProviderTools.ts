@@ -6,7 +6,7 @@ import type { LanguageModelV4ProviderTool, SharedV4ProviderOptions } from "@ai-s
 import type { ModelSettings } from "../../src/agent/ModelSettings.ts"
 import type { ProviderTool } from "../../src/agent/ProviderTools.ts"
 import { providerToolId, providerToolOf } from "../../src/agent/ProviderTools.ts"
-import type { Json } from "../../src/Canonical.ts"
+import type { Json } from "../../src/value/Canonical.ts"
 
 type Args = Readonly<Record<string, unknown>>
 

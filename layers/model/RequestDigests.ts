@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { Digest } from "effect/crypto"
-import { canonical } from "../../src/Canonical.ts"
+import { canonical } from "../../src/value/Canonical.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import type { ModelRequest, ModelTool } from "../../services/ModelGateway.ts"
 import type { InputDigests } from "./CassetteTape.ts"

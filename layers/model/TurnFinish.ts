@@ -2,7 +2,7 @@
  * How a provider says that its answer ended, and what it counted, in the words of a turn.
  */
 import type { LanguageModelV4FinishReason, LanguageModelV4Usage } from "@ai-sdk/provider"
-import { truncateUnits } from "../../src/CutText.ts"
+import { truncateUnits } from "../../src/value/CutText.ts"
 import type { FinishReason, Usage } from "../../src/run/RunEvent.ts"
 import { unstated_finish } from "./ChatWire.ts"
 

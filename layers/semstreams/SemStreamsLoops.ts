@@ -9,10 +9,10 @@ import type {
   ApprovalSettled
 } from "../../src/approval/Approval.ts"
 import { NotEntitled } from "../../src/approval/Approval.ts"
-import { readJsonValue } from "../../src/entry/BoundedJson.ts"
+import { readJsonValue } from "../../src/value/BoundedJson.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import { InvalidInput, inputReader } from "../../src/entry/InvalidInput.ts"
-import { isRunId } from "../../src/Ids.ts"
+import { isRunId } from "../../src/value/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { isLimitedToOwn } from "../../src/Rights.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"

@@ -5,7 +5,7 @@
  */
 import { Cause, Exit } from "effect"
 import type { Tracer } from "effect"
-import { truncateUnits } from "../../src/CutText.ts"
+import { truncateUnits } from "../../src/value/CutText.ts"
 import { exceptionFrom, unreadableException } from "../../src/error/Exception.ts"
 import type { Exception } from "../../src/error/Exception.ts"
 import { redact } from "../../src/error/Redaction.ts"

@@ -4,7 +4,7 @@
  */
 import { Deferred, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
-import type { RunId } from "../../src/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 
 const tables = ["run_pairs", "approvals", "agent_tasks", "conversation_messages"]

@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import type { RunId } from "../../src/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import * as Bare from "./BareCommit.ts"
 import { anotherRun, eventOf, statusOf } from "./DurableSteps.ts"

@@ -3,7 +3,7 @@
  * body, a fixed field and a bound one.
  */
 import { Effect, Result } from "effect"
-import type { Json } from "../../src/Canonical.ts"
+import type { Json } from "../../src/value/Canonical.ts"
 import { bodyAssembler } from "../../src/call/BodyAssembly.ts"
 import type { JsonObject } from "../../src/call/BodyPath.ts"
 import type { PlatformOp } from "../../src/call/PlatformOp.ts"

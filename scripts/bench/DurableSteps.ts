@@ -1,8 +1,8 @@
 /**
  * The steps of the durable rows: of every hundred, two ask a person and five end a run.
  */
-import type { CallId } from "../../src/Ids.ts"
-import { ApprovalId, callId, rootFrame, RunId } from "../../src/Ids.ts"
+import type { CallId } from "../../src/value/Ids.ts"
+import { ApprovalId, callId, rootFrame, RunId } from "../../src/value/Ids.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunStatus } from "../../src/run/RunState.ts"
 import { agentName } from "./Rig.ts"

@@ -5,7 +5,7 @@
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import type { RunId } from "../../src/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { anotherRun, eventOf, statusOf, steps_per_run } from "./DurableSteps.ts"

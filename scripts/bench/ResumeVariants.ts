@@ -5,7 +5,7 @@
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { ConversationId } from "../../src/Ids.ts"
+import { ConversationId } from "../../src/value/Ids.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import * as Pglite from "../../layers/sql/engine/Pglite.ts"

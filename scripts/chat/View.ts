@@ -3,7 +3,7 @@
  */
 import { Schema } from "effect"
 import type { CustomerEvent } from "../../src/conversation/CustomerView.ts"
-import { callId } from "../../src/Ids.ts"
+import { callId } from "../../src/value/Ids.ts"
 import type { Source } from "../../src/run/ProviderWork.ts"
 import type { FinishReason, Outcome, ProposedCall, RunEvent } from "../../src/run/RunEvent.ts"
 

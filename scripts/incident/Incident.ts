@@ -9,8 +9,8 @@ import type { StoreError } from "../../services/StoreError.ts"
 import type { NewOutboxMessage } from "../../src/delivery/Outbox.ts"
 import type { WebhookEvent } from "../../src/delivery/Webhook.ts"
 import { webhook_topic } from "../../src/delivery/Webhook.ts"
-import { MessageId } from "../../src/Ids.ts"
-import type { Tenant } from "../../src/Ids.ts"
+import { MessageId } from "../../src/value/Ids.ts"
+import type { Tenant } from "../../src/value/Ids.ts"
 import type { Receiver } from "./Receiver.ts"
 
 /** What the relay needs so that the incident takes a second, not a minute. */

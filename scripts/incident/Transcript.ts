@@ -3,7 +3,7 @@
  */
 import { Result } from "effect"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
-import { bounds_result, readJson } from "../../src/entry/BoundedJson.ts"
+import { bounds_result, readJson } from "../../src/value/BoundedJson.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
 
 export interface Step {

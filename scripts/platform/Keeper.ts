@@ -5,7 +5,7 @@ import type { Options } from "../../layers/calls/ConfiguredTools.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { platform_ops } from "../../src/call/PlatformOps.ts"
 import type { ToolConfig } from "../../src/call/ToolConfig.ts"
-import { AgentName } from "../../src/Ids.ts"
+import { AgentName } from "../../src/value/Ids.ts"
 import type { HostPlatform } from "./HostPlatform.ts"
 import { keeper_variant, keeper_workflow } from "./Seeds.ts"
 

@@ -4,7 +4,7 @@
  */
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
-import type { Json } from "../../src/Canonical.ts"
+import type { Json } from "../../src/value/Canonical.ts"
 import { isJsonObject } from "../../src/call/BodyPath.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import type { Seen, Step } from "../incident/Transcript.ts"

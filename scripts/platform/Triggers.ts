@@ -3,7 +3,7 @@
  * up. Nothing ever happens by itself here; a test of a subscription gives a made-up event.
  */
 import { Schema } from "effect"
-import type { Json } from "../../src/Canonical.ts"
+import type { Json } from "../../src/value/Canonical.ts"
 import type { JsonObject } from "../../src/call/BodyPath.ts"
 import { DiscoverBody, discovered } from "./Discovery.ts"
 import type { Known } from "./Discovery.ts"

@@ -1,6 +1,6 @@
 /** Workflows of the reference platform, in memory: variants with revisions, queried, committed and run. */
 import { Schema } from "effect"
-import type { Json } from "../../src/Canonical.ts"
+import type { Json } from "../../src/value/Canonical.ts"
 import type { WorkflowRevision } from "../../src/call/WorkflowReference.ts"
 import { valueAt } from "../../src/call/BodyPath.ts"
 import type { JsonObject } from "../../src/call/BodyPath.ts"

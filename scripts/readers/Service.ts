@@ -13,7 +13,7 @@ import * as Stores from "../../layers/compose/Stores.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName, ConversationId, Tenant } from "../../src/Ids.ts"
+import { AgentName, ConversationId, Tenant } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 
 const [, , token = "", readers = "2000", messages = "40", units = "50000", directory] = process.argv

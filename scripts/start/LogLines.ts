@@ -4,7 +4,7 @@
  */
 import { Cause, Formatter, Logger, Result } from "effect"
 import type { Layer } from "effect"
-import { logText } from "../../src/LogText.ts"
+import { logText } from "../../src/value/LogText.ts"
 
 export type LogFormat = "logfmt" | "json"
 

@@ -10,7 +10,7 @@ import type { ToolConfigs } from "../../layers/compose/ResolvedConfigs.ts"
 import { resolveConfigs } from "../../layers/compose/ResolvedConfigs.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { Capability } from "../../src/capability/Capability.ts"
-import { readJson } from "../../src/entry/BoundedJson.ts"
+import { readJson } from "../../src/value/BoundedJson.ts"
 import { InvalidInput, shapeReader } from "../../src/entry/InvalidInput.ts"
 
 /** The variable that holds the value of the header `Authorization`. */

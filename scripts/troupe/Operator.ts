@@ -3,7 +3,7 @@
  */
 import { userInfo } from "node:os"
 import { Flag } from "effect/cli"
-import { Tenant } from "../../src/Ids.ts"
+import { Tenant } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { toggle } from "../command/CommandLine.ts"
 import { dataFlag, tenantFlag } from "./Stored.ts"

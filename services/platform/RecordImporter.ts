@@ -2,7 +2,7 @@
  * Imports the results of the pipeline that evaluates systems. It is for that pipeline and not for agents.
  */
 import { Context, Effect } from "effect"
-import type { Tenant } from "../../src/Ids.ts"
+import type { Tenant } from "../../src/value/Ids.ts"
 import { inputReader } from "../../src/entry/InvalidInput.ts"
 import { ChangeRefused } from "../../src/platform/contracts/RecordErrors.ts"
 import { PlatformRecords, records_bounds } from "../../src/platform/PlatformRecords.ts"

@@ -3,7 +3,7 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { Tenant } from "../../src/Ids.ts"
+import type { Tenant } from "../../src/value/Ids.ts"
 import type { ChangeRefused, RecordNotFound } from "../../src/platform/contracts/RecordErrors.ts"
 import type { Framework, FrameworkChange } from "../../src/platform/Framework.ts"
 import type { ConfigurationChange, Workspace } from "../../src/platform/Workspace.ts"

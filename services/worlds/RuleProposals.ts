@@ -3,7 +3,7 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { Tenant } from "../../src/Ids.ts"
+import type { Tenant } from "../../src/value/Ids.ts"
 import type { WorldUnknown } from "../../src/worlds/contracts/WorldAnswer.ts"
 import type { WorldId } from "../../src/worlds/contracts/WorldId.ts"
 import type { RuleCandidate, TooManyCandidates } from "../../src/worlds/RuleCandidate.ts"

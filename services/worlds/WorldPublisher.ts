@@ -2,7 +2,7 @@
  * Publishes versions of worlds. It is for the pipeline that people govern, and not for agents.
  */
 import { Context, Effect, Schema } from "effect"
-import type { Tenant } from "../../src/Ids.ts"
+import type { Tenant } from "../../src/value/Ids.ts"
 import { inputReader } from "../../src/entry/InvalidInput.ts"
 import { NewVersion, version_bounds } from "../../src/worlds/NewVersion.ts"
 import type { StoreError } from "../StoreError.ts"

@@ -4,7 +4,7 @@
 import { Effect, Schema } from "effect"
 import { Capability } from "../capability/Capability.ts"
 import { throwInvalidInputInMake } from "../entry/InvalidInput.ts"
-import { AgentName } from "../Ids.ts"
+import { AgentName } from "../value/Ids.ts"
 import { MemorySpec } from "../memory/MemorySpec.ts"
 import { RunLimits } from "../run/RunLimits.ts"
 import { GroupsByRole, ToolGroup } from "../tool/ToolGroup.ts"

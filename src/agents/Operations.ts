@@ -9,7 +9,7 @@ import { AgentSpec } from "../agent/AgentSpec.ts"
 import { AgeRange } from "../delivery/AgeRange.ts"
 import { DeadLetterStatus } from "../delivery/Outbox.ts"
 import { ToolError } from "../error/ToolError.ts"
-import { AgentName } from "../Ids.ts"
+import { AgentName } from "../value/Ids.ts"
 import type { Governance } from "../tool/GovernedTool.ts"
 
 const namespace = "operations"

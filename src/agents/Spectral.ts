@@ -7,7 +7,7 @@
 import { Result, Schema } from "effect"
 import { agentKinds } from "../agent/AgentKind.ts"
 import { AgentSpec } from "../agent/AgentSpec.ts"
-import { AgentName } from "../Ids.ts"
+import { AgentName } from "../value/Ids.ts"
 import type { AutonomyMode } from "../platform/contracts/PlatformEvent.ts"
 import { MemorySpec } from "../memory/MemorySpec.ts"
 import { RunLimits } from "../run/RunLimits.ts"

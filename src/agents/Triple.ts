@@ -3,7 +3,7 @@
  * published twice is stored once.
  */
 import { Result, Schema } from "effect"
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 
 const named = (most: number) => Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(most))
 

@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { AuthorizationId } from "../Ids.ts"
+import { AuthorizationId } from "../value/Ids.ts"
 import { AuthorizationRequest, WorkspaceAgentAuthorization } from "../permission/Authorization.ts"
 import { rolesFor } from "../Rights.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"

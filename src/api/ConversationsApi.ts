@@ -6,7 +6,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { Conversation, ConversationMessage } from "../conversation/Conversation.ts"
 import { FileDigest, FileName, MediaType, parts_max } from "../conversation/Part.ts"
 import { TaskStatus } from "../delivery/AgentTask.ts"
-import { AgentName, ConversationId, RunId } from "../Ids.ts"
+import { AgentName, ConversationId, RunId } from "../value/Ids.ts"
 import { rolesFor } from "../Rights.ts"
 import { CheckedAnswerSchema } from "../run/AnswerSchema.ts"
 import { CheckedRunContext } from "../run/RunContext.ts"

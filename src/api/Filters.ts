@@ -4,7 +4,7 @@
 import { Schema } from "effect"
 import { CostGroup } from "../cost/CostTotal.ts"
 import { DeadLetterStatus } from "../delivery/Outbox.ts"
-import { AgentName, MessageId, RunId } from "../Ids.ts"
+import { AgentName, MessageId, RunId } from "../value/Ids.ts"
 import { WaitingFor } from "../run/RunItem.ts"
 import { RunStatus } from "../run/RunState.ts"
 import { Filter, Limit, Moment, orderedRange } from "./Page.ts"

@@ -10,7 +10,7 @@ import {
   ChannelPlace
 } from "../conversation/ChannelBinding.ts"
 import { Notice, NoticeId, NoticePreferences } from "../delivery/Notice.ts"
-import { ConversationId } from "../Ids.ts"
+import { ConversationId } from "../value/Ids.ts"
 import { rolesFor } from "../Rights.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { Limit } from "./Page.ts"

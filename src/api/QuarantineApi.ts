@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { RunId } from "../Ids.ts"
+import { RunId } from "../value/Ids.ts"
 import { QuarantinedRun, RawEvent } from "../run/Quarantine.ts"
 import { rolesFor } from "../Rights.ts"
 import { Authentication, Needs, Validation } from "./Boundary.ts"

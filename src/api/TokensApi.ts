@@ -3,7 +3,7 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { TokenId } from "../Ids.ts"
+import { TokenId } from "../value/Ids.ts"
 import { AccessToken, TokenRequest } from "../permission/AccessToken.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { Limit } from "./Page.ts"

@@ -3,8 +3,8 @@
  * that asked, the process and the machine.
  */
 import { DateTime, Schema } from "effect"
-import { CheckedJson, CheckedJsonRecord } from "../entry/JsonObject.ts"
-import { ApprovalId, CallId, RunId, Tenant } from "../Ids.ts"
+import { CheckedJson, CheckedJsonRecord } from "../value/JsonObject.ts"
+import { ApprovalId, CallId, RunId, Tenant } from "../value/Ids.ts"
 import { Role } from "../Principal.ts"
 
 /** Exactly these five members are shown to the person. `correlation_id` is the approval's id. */

@@ -2,10 +2,10 @@
  * Summarises a call's arguments for the person who decides: without secrets and personal data, with every amount, and with
  * invisible characters written out.
  */
-import { cutText, truncateUnits } from "../CutText.ts"
+import { cutText, truncateUnits } from "../value/CutText.ts"
 import { redact } from "../error/Redaction.ts"
 import { isAmountName, isSecretName } from "../error/SecretNames.ts"
-import { withVisible } from "../tool/InvisibleText.ts"
+import { withVisible } from "../value/InvisibleText.ts"
 
 /** The greatest summary, in characters. */
 const summary_max = 600

@@ -2,7 +2,7 @@
  * A call whose result comes from the client of the conversation, as the client reads it, and the result as the client sends it.
  */
 import { Schema } from "effect"
-import { ApprovalId, CallId, RunId } from "../Ids.ts"
+import { ApprovalId, CallId, RunId } from "../value/Ids.ts"
 import type { Approval } from "./Approval.ts"
 import { Reason } from "./DecisionPayload.ts"
 

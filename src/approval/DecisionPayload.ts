@@ -2,7 +2,7 @@
  * The form in which people send a decision, over HTTP and in code.
  */
 import { Schema } from "effect"
-import { CheckedJsonRecord } from "../entry/JsonObject.ts"
+import { CheckedJsonRecord } from "../value/JsonObject.ts"
 import { Decision } from "./Approval.ts"
 
 /** A reason that a person gives and the journal keeps: 1 to 4,000 characters. */

@@ -2,8 +2,8 @@
  * What people are shown of a question, taken from its record or from the run's event that asks it. A decision counts only if
  * both are equal: somebody with access to the database can change the record, but the event determines what runs.
  */
-import { isSameJson } from "../Canonical.ts"
-import type { RunId, Tenant } from "../Ids.ts"
+import { isSameJson } from "../value/Canonical.ts"
+import type { RunId, Tenant } from "../value/Ids.ts"
 import type { Question } from "../run/RunEvent.ts"
 import type { Approval } from "./Approval.ts"
 

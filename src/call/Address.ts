@@ -3,7 +3,7 @@
  * special-purpose ranges. The ranges come from IANA's special-purpose registries for IPv4 (RFC 6890) and IPv6.
  */
 import { Result } from "effect"
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 
 /** The 16 bytes of an address; an IPv4 one is mapped (`::ffff:a.b.c.d`). */
 type Bytes = ReadonlyArray<number>

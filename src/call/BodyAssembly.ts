@@ -3,7 +3,7 @@
  * so that no argument can set a fixed or bound field.
  */
 import { Result } from "effect"
-import type { Json } from "../Canonical.ts"
+import type { Json } from "../value/Canonical.ts"
 import type { BodyPath, JsonObject, PathRefusal } from "./BodyPath.ts"
 import { isJsonObject, isPrefix, leafPaths, memberOf, parsePath, safeCopy } from "./BodyPath.ts"
 import type { BodyParts } from "./CallDescriptor.ts"

@@ -3,8 +3,8 @@
  * prototype. Every function leaves its arguments unchanged.
  */
 import { Result } from "effect"
-import type { Json } from "../Canonical.ts"
-import { isObject } from "../PlainObject.ts"
+import type { Json } from "../value/Canonical.ts"
+import { isObject } from "../value/PlainObject.ts"
 
 export type JsonObject = { readonly [name: string]: Json }
 export type BodyPath = ReadonlyArray<string>

@@ -3,7 +3,7 @@
  * permission.
  */
 import { Result } from "effect"
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 import type { GovernedTool } from "../tool/GovernedTool.ts"
 import type { Registry } from "../tool/Registry.ts"
 import type { BuiltinTool } from "./ToolConfig.ts"

@@ -3,7 +3,7 @@
  * models see them. A model's name has `__` in place of each dot, and can be mapped back.
  */
 import { Result } from "effect"
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 
 const segment = /^[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?$/
 const model_name = /^[A-Za-z0-9_-]{1,64}$/

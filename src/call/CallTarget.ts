@@ -3,7 +3,7 @@
  * only a path, and no path can lead elsewhere.
  */
 import { Result } from "effect"
-import type { Json } from "../Canonical.ts"
+import type { Json } from "../value/Canonical.ts"
 import { memberOf, valueAt } from "./BodyPath.ts"
 
 /**

@@ -3,8 +3,8 @@
  * fetched document.
  */
 import { Result } from "effect"
-import { truncateUnits } from "../CutText.ts"
-import type { Json } from "../Canonical.ts"
+import { truncateUnits } from "../value/CutText.ts"
+import type { Json } from "../value/Canonical.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject } from "./BodyPath.ts"
 

@@ -3,8 +3,8 @@
  * may contain hosts, addresses and stacks.
  */
 import { Option, Result, Schema } from "effect"
-import { truncateUnits } from "../CutText.ts"
-import { bounds_carried, readJson } from "../entry/BoundedJson.ts"
+import { truncateUnits } from "../value/CutText.ts"
+import { bounds_carried, readJson } from "../value/BoundedJson.ts"
 import { withoutSecrets } from "../error/KnownSecrets.ts"
 import { withoutHosts } from "./PrivateHosts.ts"
 

@@ -4,8 +4,8 @@
  * that a message passes to its run's tools is something else: `RunContext`.
  */
 import { Result, Schema } from "effect"
-import type { Json } from "../Canonical.ts"
-import { readJsonValue } from "../entry/BoundedJson.ts"
+import type { Json } from "../value/Canonical.ts"
+import { readJsonValue } from "../value/BoundedJson.ts"
 import { issueText } from "../entry/SchemaIssues.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { parsePath, safeCopy, valueAt, withValueAt } from "./BodyPath.ts"

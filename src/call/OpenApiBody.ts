@@ -2,7 +2,7 @@
  * Turns the schema of a request's body into one plain object. Providers refuse a tool whose schema is a union or an intersection
  * at its top. Therefore the members of all parts are in one object, and the endpoint decides which of them may be combined.
  */
-import type { Json } from "../Canonical.ts"
+import type { Json } from "../value/Canonical.ts"
 import { definitionOf } from "../tool/SchemaDefinitions.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject, memberOf } from "./BodyPath.ts"

@@ -2,8 +2,8 @@
  * The body of an OpenAPI operation: which of its types of content is sent, and what of it becomes arguments.
  */
 import { Result } from "effect"
-import type { Json } from "../Canonical.ts"
-import { truncateUnits } from "../CutText.ts"
+import type { Json } from "../value/Canonical.ts"
+import { truncateUnits } from "../value/CutText.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject, isUnsafeName, memberOf } from "./BodyPath.ts"
 import type { RequestContent, SentField } from "./DirectRequest.ts"

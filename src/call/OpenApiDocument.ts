@@ -4,9 +4,9 @@
  * from a file.
  */
 import { Result } from "effect"
-import type { Json } from "../Canonical.ts"
-import { truncateUnits } from "../CutText.ts"
-import { suggestNames } from "../tool/Nearest.ts"
+import type { Json } from "../value/Canonical.ts"
+import { truncateUnits } from "../value/CutText.ts"
+import { suggestNames } from "../value/Nearest.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject, memberOf } from "./BodyPath.ts"
 import type { References } from "./OpenApiReference.ts"

@@ -3,10 +3,10 @@
  * and its body.
  */
 import { Result, Schema } from "effect"
-import type { Json } from "../Canonical.ts"
-import { canonical } from "../Canonical.ts"
+import type { Json } from "../value/Canonical.ts"
+import { canonical } from "../value/Canonical.ts"
 import { checkDefinitions, neededDefinitions } from "../tool/SchemaDefinitions.ts"
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 import { Permission, SideEffects } from "../tool/SideEffects.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject } from "./BodyPath.ts"

@@ -2,8 +2,8 @@
  * The parameters of an OpenAPI operation: which of them can be sent, in which style, and why others cannot.
  */
 import { Result } from "effect"
-import type { Json } from "../Canonical.ts"
-import { truncateUnits } from "../CutText.ts"
+import type { Json } from "../value/Canonical.ts"
+import { truncateUnits } from "../value/CutText.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject, isUnsafeName, memberOf } from "./BodyPath.ts"
 import type { SentField } from "./DirectRequest.ts"

@@ -3,7 +3,7 @@
  * definition, to which a schema can refer from within itself. Any other is replaced with what it names.
  */
 import { Result } from "effect"
-import type { Json } from "../Canonical.ts"
+import type { Json } from "../value/Canonical.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject, isUnsafeName, memberOf } from "./BodyPath.ts"
 

@@ -2,7 +2,7 @@
  * The error of an OpenAPI document, or of one of its operations, that cannot become a catalogue entry. With it, the import fails.
  */
 import { Schema } from "effect"
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 
 export class OpenApiRefused extends Schema.TaggedError<OpenApiRefused>()("OpenApiRefused", {
   reason: Schema.Literals([

@@ -3,7 +3,7 @@
  * sends.
  */
 import { Result } from "effect"
-import type { Json } from "../Canonical.ts"
+import type { Json } from "../value/Canonical.ts"
 import { linearPattern } from "../entry/LinearPattern.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject, memberOf } from "./BodyPath.ts"

@@ -2,7 +2,7 @@
  * The path that the paths of an OpenAPI document follow, from the URL of a server.
  */
 import { Result } from "effect"
-import type { Json } from "../Canonical.ts"
+import type { Json } from "../value/Canonical.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { memberOf } from "./BodyPath.ts"
 import type { WrittenOperation } from "./OpenApiDocument.ts"

@@ -3,7 +3,7 @@
  * field or a member that is null is left out.
  */
 import { Result, Schema } from "effect"
-import type { Json } from "../Canonical.ts"
+import type { Json } from "../value/Canonical.ts"
 import { isJsonObject } from "./BodyPath.ts"
 
 /**

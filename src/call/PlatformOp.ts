@@ -3,11 +3,11 @@
  * catalogue of operations is data, and is validated when it is loaded.
  */
 import { Result, Schema } from "effect"
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 import type { Permission } from "../tool/SideEffects.ts"
 import { Permission as PermissionSchema, permissionOf } from "../tool/SideEffects.ts"
-import { readJsonValue } from "../entry/BoundedJson.ts"
-import { didYouMean } from "../tool/Nearest.ts"
+import { readJsonValue } from "../value/BoundedJson.ts"
+import { didYouMean } from "../value/Nearest.ts"
 import { partsConflict } from "./BodyAssembly.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject, parsePath } from "./BodyPath.ts"

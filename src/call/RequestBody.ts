@@ -2,7 +2,7 @@
  * Writes the body of a request: as JSON, as a form, as the parts of a multipart form, or as a text.
  */
 import { Result } from "effect"
-import type { Json } from "../Canonical.ts"
+import type { Json } from "../value/Canonical.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject, valueAt } from "./BodyPath.ts"
 import type { RequestContent } from "./DirectRequest.ts"

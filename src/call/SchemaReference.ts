@@ -2,7 +2,7 @@
  * Follows the references of a JSON Schema inside its own document, and finds the schemas that apply to the same value.
  */
 import { Result } from "effect"
-import type { Json } from "../Canonical.ts"
+import type { Json } from "../value/Canonical.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { isJsonObject, memberOf } from "./BodyPath.ts"
 

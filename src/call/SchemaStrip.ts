@@ -2,7 +2,7 @@
  * Makes the JSON Schema that a model is shown for a call: the endpoint's schema without the fields that others fill in, wherever
  * it names them. The result may be less strict than the endpoint's schema, by which the assembled body is checked later.
  */
-import type { Json } from "../Canonical.ts"
+import type { Json } from "../value/Canonical.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { isJsonObject, memberOf, valueAt, withoutValueAt } from "./BodyPath.ts"
 import {

@@ -1,7 +1,7 @@
 /**
  * Finds the fields that an endpoint requires and nobody supplies: neither the model, nor the fixed body, nor the run's context.
  */
-import type { Json } from "../Canonical.ts"
+import type { Json } from "../value/Canonical.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { isJsonObject, isPrefix, memberOf } from "./BodyPath.ts"
 import { dereferenced } from "./SchemaReference.ts"

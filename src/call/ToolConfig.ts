@@ -4,7 +4,7 @@
  */
 import { Result, Schema } from "effect"
 import { Permission } from "../tool/SideEffects.ts"
-import { readJsonValue } from "../entry/BoundedJson.ts"
+import { readJsonValue } from "../value/BoundedJson.ts"
 import { issueText } from "../entry/SchemaIssues.ts"
 import { isJsonObject } from "./BodyPath.ts"
 import { CallDescriptor, WrittenSchema, repeating } from "./CallDescriptor.ts"

@@ -2,7 +2,7 @@
  * The error of a tool's configuration, or of a catalogue entry, that cannot work. With it, the start of the runtime fails.
  */
 import { Schema } from "effect"
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 
 export class ToolConfigRefused extends Schema.TaggedError<ToolConfigRefused>()(
   "ToolConfigRefused",

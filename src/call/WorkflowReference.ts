@@ -3,7 +3,7 @@
  * revision, which the fixed body of its calls names.
  */
 import { Result, Schema } from "effect"
-import { readJsonValue } from "../entry/BoundedJson.ts"
+import { readJsonValue } from "../value/BoundedJson.ts"
 import { issueText } from "../entry/SchemaIssues.ts"
 import type { CallDescriptor } from "./CallDescriptor.ts"
 import { WrittenSchema } from "./CallDescriptor.ts"

@@ -3,7 +3,7 @@
  * exactly; a granted scope is a glob, and one with a URL compares URLs (`UrlGrant.ts`). An empty scope is no scope.
  */
 import { Schema } from "effect"
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 import type { ToolFailure } from "../error/ToolError.ts"
 import { ToolPolicyError } from "../error/ToolError.ts"
 import { unescaped } from "../call/UrlScope.ts"

@@ -3,7 +3,7 @@
  * be bound to several channels, and to several places in one channel.
  */
 import { Schema } from "effect"
-import { ConversationId, plainText, Tenant } from "../Ids.ts"
+import { ConversationId, plainText, Tenant } from "../value/Ids.ts"
 
 /** The name of a channel: `in_app`, `slack`, `email`, or one that the application defines. */
 export const ChannelName = Schema.String.check(

@@ -3,7 +3,7 @@
  * become notes of their size first; then whole runs and steps are left out, oldest first, never a call without its result. The
  * run's message and its last step always stay.
  */
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 import type { FrameCut, HistoryCut, Summary } from "./Cut.ts"
 import { fileText } from "./Part.ts"
 import type { TranscriptEntry } from "./Transcript.ts"

@@ -2,12 +2,12 @@
  * A conversation with an agent, independent of the channel in which it takes place, and its messages.
  */
 import { Schema } from "effect"
-import { CheckedJson } from "../entry/JsonObject.ts"
+import { CheckedJson } from "../value/JsonObject.ts"
 import { FinishReason } from "../run/FinishReason.ts"
 import { Source } from "../run/ProviderWork.ts"
 import type { Role } from "../Principal.ts"
 import { FilePart, Part } from "./Part.ts"
-import { Address, AgentName, ConversationId, RunId, Tenant } from "../Ids.ts"
+import { Address, AgentName, ConversationId, RunId, Tenant } from "../value/Ids.ts"
 
 export const InitiatedBy = Schema.Literals(["customer", "agent", "system"])
 export type InitiatedBy = typeof InitiatedBy.Type

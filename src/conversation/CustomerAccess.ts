@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import { NotEntitled } from "../approval/Approval.ts"
-import { AgentName } from "../Ids.ts"
+import { AgentName } from "../value/Ids.ts"
 import type { Principal } from "../Principal.ts"
 import type { RightName } from "../Rights.ts"
 import { isLimitedToOwn, rolesFor } from "../Rights.ts"

@@ -5,9 +5,9 @@
 import type { ToolFailure } from "../error/ToolError.ts"
 import { failureTextForUser } from "../error/ToolError.ts"
 import type { ApprovalPayload } from "../approval/Approval.ts"
-import type { AgentName, ApprovalId, CallId, FrameId } from "../Ids.ts"
+import type { AgentName, ApprovalId, CallId, FrameId } from "../value/Ids.ts"
 import type { Notice, NoticeContent } from "../delivery/Notice.ts"
-import { frameDepth, frameOpenedBy, rootFrame } from "../Ids.ts"
+import { frameDepth, frameOpenedBy, rootFrame } from "../value/Ids.ts"
 import type { Source } from "../run/ProviderWork.ts"
 import type {
   ApprovalRequested,

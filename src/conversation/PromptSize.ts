@@ -2,7 +2,7 @@
  * Computes the size of what a model is shown, in the caller's unit, and an upper bound of its tokens, which is cheaper than
  * counting them.
  */
-import type { Json } from "../Canonical.ts"
+import type { Json } from "../value/Canonical.ts"
 import type { Part } from "./Part.ts"
 import { fileTokens } from "./Part.ts"
 import type { TranscriptEntry } from "./Transcript.ts"

@@ -2,7 +2,7 @@
  * Makes the request for a summary of what a prompt leaves out. The model reads one text, because providers refuse calls in a
  * prompt that offers no tools.
  */
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 import type { Measure } from "./PromptSize.ts"
 import type { Part } from "./Part.ts"
 import { fileText } from "./Part.ts"

@@ -1,18 +1,18 @@
 /**
  * What a model is shown of a frame: the user's texts, the model's own turns, and results in the model's order.
  */
-import type { Json } from "../Canonical.ts"
+import type { Json } from "../value/Canonical.ts"
 import { isCapabilityDenied } from "../capability/Capability.ts"
 import { redact } from "../error/Redaction.ts"
 import { failureOf, failureTextForModel, ToolPolicyError } from "../error/ToolError.ts"
-import type { CallId } from "../Ids.ts"
+import type { CallId } from "../value/Ids.ts"
 import type { Outcome, ProposedCall, Reasoning, Repeats, TurnPart } from "../run/RunEvent.ts"
 import { cleanResult, sanitised_units_max, sanitiseText, sanitiseTexts } from "../tool/Sanitise.ts"
 import { model_copy_bytes_max } from "../tool/ToolSpec.ts"
 import type { FilePart, Part } from "./Part.ts"
 import { isFile } from "./Part.ts"
-import { beginningOf, truncateUnits } from "../CutText.ts"
-import { isBeyondBytes } from "../Utf8.ts"
+import { beginningOf, truncateUnits } from "../value/CutText.ts"
+import { isBeyondBytes } from "../value/Utf8.ts"
 
 export type TranscriptEntry =
   | { readonly role: "user"; readonly text: string; readonly parts?: ReadonlyArray<Part> }

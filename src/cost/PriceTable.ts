@@ -10,10 +10,10 @@
  */
 import { BigDecimal, Result, Schema } from "effect"
 import { ProviderToolName, providerToolOf } from "../agent/ProviderTools.ts"
-import { truncateUnits } from "../CutText.ts"
-import type { AgentName } from "../Ids.ts"
+import { truncateUnits } from "../value/CutText.ts"
+import type { AgentName } from "../value/Ids.ts"
 import type { ProviderRan } from "../run/ProviderWork.ts"
-import { Decimal, parseDecimal, decimalText } from "./Decimal.ts"
+import { Decimal, parseDecimal, decimalText } from "../value/Decimal.ts"
 import type { TurnCost } from "./TurnCost.ts"
 import type { Usage } from "./Usage.ts"
 

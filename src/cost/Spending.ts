@@ -2,9 +2,9 @@
  * What the body of a tool spent on models, as it is journaled with the outcome of its call.
  */
 import { BigDecimal, Schema } from "effect"
-import { truncateUnits } from "../CutText.ts"
-import type { AgentName } from "../Ids.ts"
-import { parseDecimal, decimalText } from "./Decimal.ts"
+import { truncateUnits } from "../value/CutText.ts"
+import type { AgentName } from "../value/Ids.ts"
+import { parseDecimal, decimalText } from "../value/Decimal.ts"
 import type { Prices } from "./PriceTable.ts"
 import { costOf } from "./PriceTable.ts"
 import { TurnCost } from "./TurnCost.ts"

@@ -2,7 +2,7 @@
  * The cost of one model turn. It is journaled, so that folds and limits do not change when prices do.
  */
 import { Schema } from "effect"
-import { AgentName } from "../Ids.ts"
+import { AgentName } from "../value/Ids.ts"
 
 /** An amount without a sign; it has more digits than a price, because it is a product with tokens. */
 const Amount = Schema.String.check(Schema.isPattern(/^[0-9]{1,40}(\.[0-9]{1,40})?$/))

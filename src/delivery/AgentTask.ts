@@ -2,10 +2,10 @@
  * A task: one message that an agent handles to completion. Its id is also the id of its run.
  */
 import { Schema } from "effect"
-import { canonical } from "../Canonical.ts"
+import { canonical } from "../value/Canonical.ts"
 import { Part } from "../conversation/Part.ts"
-import { CheckedJsonRecord } from "../entry/JsonObject.ts"
-import { Address, AgentName, ConversationId, RunId, Tenant } from "../Ids.ts"
+import { CheckedJsonRecord } from "../value/JsonObject.ts"
+import { Address, AgentName, ConversationId, RunId, Tenant } from "../value/Ids.ts"
 import { Roles } from "../Principal.ts"
 import { Nesting } from "../run/Nesting.ts"
 

@@ -3,11 +3,11 @@
  * into the message as JSON, separate from the agent's task.
  */
 import { Effect } from "effect"
-import { canonical } from "../Canonical.ts"
-import { cutText } from "../CutText.ts"
+import { canonical } from "../value/Canonical.ts"
+import { cutText } from "../value/CutText.ts"
 import { InvalidInput, inputReader } from "../entry/InvalidInput.ts"
 import { Schema } from "effect"
-import { ConversationId } from "../Ids.ts"
+import { ConversationId } from "../value/Ids.ts"
 import { text_units_max } from "../memory/MemoryRow.ts"
 import type {
   ApprovalRequired,

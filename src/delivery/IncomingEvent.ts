@@ -6,8 +6,8 @@ import { Effect, Schema } from "effect"
 import type { InvalidInput } from "../entry/InvalidInput.ts"
 import { inputReader } from "../entry/InvalidInput.ts"
 import { isExistingTime } from "./ExistingTime.ts"
-import type { ConversationId, RunId } from "../Ids.ts"
-import { plainText } from "../Ids.ts"
+import type { ConversationId, RunId } from "../value/Ids.ts"
+import { plainText } from "../value/Ids.ts"
 
 const attribute_max = 200
 

@@ -3,7 +3,7 @@
  */
 import { Schema } from "effect"
 import { ChannelName, ChannelPlace } from "../conversation/ChannelBinding.ts"
-import { AgentName, ApprovalId, ConversationId, RunId, Tenant } from "../Ids.ts"
+import { AgentName, ApprovalId, ConversationId, RunId, Tenant } from "../value/Ids.ts"
 
 export const NoticeId = Schema.String.check(
   Schema.isPattern(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, {

@@ -3,8 +3,8 @@
  * After `attempts_max` failed attempts it becomes a dead letter, and the next message of its key is delivered.
  */
 import { Schema } from "effect"
-import { CheckedJson } from "../entry/JsonObject.ts"
-import { AgentName, MessageId, Tenant } from "../Ids.ts"
+import { CheckedJson } from "../value/JsonObject.ts"
+import { AgentName, MessageId, Tenant } from "../value/Ids.ts"
 
 export const OutboxMessage = Schema.Struct({
   id: MessageId,

@@ -1,9 +1,9 @@
 /**
  * Sanitises the text of an error so that it may leave the process: one sentence without secrets, addresses, paths and stack.
  */
-import { cutText } from "../CutText.ts"
+import { cutText } from "../value/CutText.ts"
 import { redact } from "../error/Redaction.ts"
-import { withoutInvisible } from "../tool/InvisibleText.ts"
+import { withoutInvisible } from "../value/InvisibleText.ts"
 
 /** The longest sanitised text, in UTF-16 units; the bound of `DeliveryFailure.error`. */
 const error_text_max = 500

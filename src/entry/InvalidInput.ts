@@ -2,11 +2,11 @@
  * The error for a value from outside that does not have its expected form, and the readers that check bounds and decode.
  */
 import { Effect, Result, Schema, SchemaIssue, SchemaParser } from "effect"
-import { cutText, truncateUnits } from "../CutText.ts"
-import type { JsonBounds } from "./BoundedJson.ts"
-import { readJsonValue } from "./BoundedJson.ts"
+import { cutText, truncateUnits } from "../value/CutText.ts"
+import type { JsonBounds } from "../value/BoundedJson.ts"
+import { readJsonValue } from "../value/BoundedJson.ts"
 import { excess_message, firstSchemaIssue } from "./SchemaIssues.ts"
-import { didYouMean } from "../tool/Nearest.ts"
+import { didYouMean } from "../value/Nearest.ts"
 
 /**
  * An argument is invalid, and the call had no effect. `field` is a path such as `by.roles.0`; `message` says what is expected

@@ -3,7 +3,7 @@
  */
 import { SchemaIssue } from "effect"
 import type { Schema } from "effect"
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 
 /** An issue and its place. `path` leads from the value to the place; it is empty if the value itself is wrong. */
 export interface PlacedIssue {

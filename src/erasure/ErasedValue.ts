@@ -3,7 +3,7 @@
  * a short text. The same text has the same mark within one erasure.
  */
 import { Result } from "effect"
-import { canonical } from "../Canonical.ts"
+import { canonical } from "../value/Canonical.ts"
 import type { Erased } from "../replay/Erased.ts"
 import { isErased } from "../replay/Erased.ts"
 

@@ -3,7 +3,7 @@
  * but not whom it concerned.
  */
 import { Schema } from "effect"
-import { RunId, Tenant } from "../Ids.ts"
+import { RunId, Tenant } from "../value/Ids.ts"
 import { MemoryName } from "../memory/MemoryRow.ts"
 
 export const ErasureId = Schema.String.check(

@@ -3,7 +3,7 @@
  * goes to logs, spans and records, and never to a model, a customer or the journal.
  */
 import { Cause, Schema } from "effect"
-import { cutText, truncateUnits } from "../CutText.ts"
+import { cutText, truncateUnits } from "../value/CutText.ts"
 import { redact } from "./Redaction.ts"
 
 const type_max = 200

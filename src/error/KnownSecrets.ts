@@ -2,8 +2,8 @@
  * Secrets that are known by their text, such as a credential that was sent with a request: what comes back is shown without
  * them. Those that only their form gives away are found by `SecretShapes`.
  */
-import type { Json } from "../Canonical.ts"
-import { isRawNumber } from "../entry/JsonNumber.ts"
+import type { Json } from "../value/Canonical.ts"
+import { isRawNumber } from "../value/JsonNumber.ts"
 
 const mark = "[secret]"
 

@@ -7,9 +7,9 @@
  * digests.
  */
 import { countrySpecs, isValidIBAN } from "ibantools"
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 import { isAddress } from "../call/Address.ts"
-import { withoutInvisible } from "../tool/InvisibleText.ts"
+import { withoutInvisible } from "../value/InvisibleText.ts"
 import { cardNumbers } from "./CardNumbers.ts"
 import { commandSecrets } from "./CommandLines.ts"
 import { phoneNumbers } from "./PhoneNumbers.ts"

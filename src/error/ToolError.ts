@@ -3,7 +3,7 @@
  * (policy), another try later (transient), or nothing (terminal).
  */
 import { Effect, Schema } from "effect"
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 
 /** What went wrong, one level finer than the class. The names are SemStreams'. */
 export const ToolErrorKind = Schema.Literals([

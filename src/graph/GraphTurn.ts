@@ -3,12 +3,12 @@
  * answer. A graph takes the place of a model, so its calls are governed and journaled like any others.
  */
 import { Result } from "effect"
-import { canonical } from "../Canonical.ts"
-import type { Json } from "../Canonical.ts"
+import { canonical } from "../value/Canonical.ts"
+import type { Json } from "../value/Canonical.ts"
 import { resultText } from "../conversation/Transcript.ts"
-import { bounds_result, readJson } from "../entry/BoundedJson.ts"
-import type { FrameId } from "../Ids.ts"
-import { callId, rootFrame } from "../Ids.ts"
+import { bounds_result, readJson } from "../value/BoundedJson.ts"
+import type { FrameId } from "../value/Ids.ts"
+import { callId, rootFrame } from "../value/Ids.ts"
 import type { Turn } from "../run/RunDecider.ts"
 import type { Outcome, ProposedCall, RunEvent } from "../run/RunEvent.ts"
 import { fillTemplates } from "./StateTemplate.ts"

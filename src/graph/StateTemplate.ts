@@ -4,8 +4,8 @@
  * or a list.
  */
 import { Result } from "effect"
-import type { Json } from "../Canonical.ts"
-import { isObject } from "../PlainObject.ts"
+import type { Json } from "../value/Canonical.ts"
+import { isObject } from "../value/PlainObject.ts"
 
 const whole = /^\{\{\s*state\.([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}$/
 const each = /\{\{\s*state\.([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}/g

@@ -4,7 +4,7 @@
  * function `troupe.memory_resembles` implements the same rule.
  */
 import { Effect, Schema } from "effect"
-import { Tenant } from "../Ids.ts"
+import { Tenant } from "../value/Ids.ts"
 import { MemoryName } from "./MemoryRow.ts"
 import { sharedBy, similarityOf, trigramsOfWords, wordsOf } from "./Trigram.ts"
 

@@ -4,8 +4,8 @@
  * message may not name a conversation whose id leads to somebody else's place.
  */
 import { Result, Schema } from "effect"
-import { AgentName, ConversationId } from "../Ids.ts"
-import type { Address, RunId, Tenant } from "../Ids.ts"
+import { AgentName, ConversationId } from "../value/Ids.ts"
+import type { Address, RunId, Tenant } from "../value/Ids.ts"
 import type { MemoryRow, MemoryScope, MemoryTier } from "./MemoryRow.ts"
 
 /**

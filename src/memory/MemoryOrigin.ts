@@ -1,7 +1,7 @@
 /**
  * The origin of a memory that a tool's call writes.
  */
-import type { CallId, RunId } from "../Ids.ts"
+import type { CallId, RunId } from "../value/Ids.ts"
 import type { MemoryAuthor, MemoryOrigin } from "./MemoryRow.ts"
 
 /**

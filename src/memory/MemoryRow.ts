@@ -3,7 +3,7 @@
  * undone, never overwritten.
  */
 import { Schema } from "effect"
-import { AgentName, CallId, RunId, Tenant } from "../Ids.ts"
+import { AgentName, CallId, RunId, Tenant } from "../value/Ids.ts"
 
 /** How long a row lives: for one run (`interaction`), for one conversation (`session`), or longer (`persistent`). */
 export const MemoryTier = Schema.Literals(["interaction", "session", "persistent"])

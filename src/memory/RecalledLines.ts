@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import type { Measure } from "../conversation/PromptSize.ts"
-import { RunId } from "../Ids.ts"
+import { RunId } from "../value/Ids.ts"
 import { sanitiseText } from "../tool/Sanitise.ts"
 import { MemoryAuthor, MemoryId, MemorySource, MemoryTier, Typology } from "./MemoryRow.ts"
 import type { MemoryRow } from "./MemoryRow.ts"

@@ -3,7 +3,7 @@
  * once; only its SHA-256 is stored.
  */
 import { Effect, Schema } from "effect"
-import { Tenant, TokenId } from "../Ids.ts"
+import { Tenant, TokenId } from "../value/Ids.ts"
 import { Principal, Role, Roles, rolesOf } from "../Principal.ts"
 
 /** The greatest number of tokens in force at the same time in one tenant. */

@@ -3,7 +3,7 @@
  * only the question about a call: what a policy denies stays denied.
  */
 import { Effect, Schema } from "effect"
-import { AgentName, AuthorizationId, Tenant } from "../Ids.ts"
+import { AgentName, AuthorizationId, Tenant } from "../value/Ids.ts"
 
 /** The greatest number of authorisations in force at the same time in one workspace. */
 export const authorizations_max = 100

@@ -6,8 +6,8 @@
  * ```
  */
 import type { Exit } from "effect"
-import { ignoreRejection } from "../IgnoredRejection.ts"
-import type { AgentName, RunId, Tenant } from "../Ids.ts"
+import { ignoreRejection } from "../value/IgnoredRejection.ts"
+import type { AgentName, RunId, Tenant } from "../value/Ids.ts"
 import type { Roles } from "../Principal.ts"
 import type { RunContext } from "../run/RunContext.ts"
 import type { Permission } from "../tool/SideEffects.ts"

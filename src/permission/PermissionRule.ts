@@ -5,7 +5,7 @@
  * wins, whatever their order.
  */
 import { Result, Schema } from "effect"
-import { readJson } from "../entry/BoundedJson.ts"
+import { readJson } from "../value/BoundedJson.ts"
 import type { UrlScope } from "../call/UrlScope.ts"
 import { scopeAllows, isUrlLike, scopeMayMatch, parseUrlScope } from "../call/UrlScope.ts"
 import { hasRole, Roles } from "../Principal.ts"

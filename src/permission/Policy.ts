@@ -6,7 +6,7 @@
  * tool's category (a mutation asks). A tool that `approval_required` lists asks where it would otherwise be allowed.
  */
 import { Effect, Result, Schema } from "effect"
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 import type { ApprovalGate, Permission as Answer, ToolCategory } from "../tool/SideEffects.ts"
 import { Permission, permissionOf as permissionOfCategory } from "../tool/SideEffects.ts"
 import type { JudgedRun, PermissionOf } from "./CallPermission.ts"

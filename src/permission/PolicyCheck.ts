@@ -4,7 +4,7 @@
  */
 import { Effect, Schema } from "effect"
 import type { GovernedTool } from "../tool/GovernedTool.ts"
-import { suggestNames } from "../tool/Nearest.ts"
+import { suggestNames } from "../value/Nearest.ts"
 import type { Permission } from "../tool/SideEffects.ts"
 import { isUrlLike, parseUrlScope } from "../call/UrlScope.ts"
 import { parsePattern } from "./PermissionRule.ts"

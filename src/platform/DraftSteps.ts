@@ -3,7 +3,7 @@
  * once.
  */
 import { Result } from "effect"
-import { canonical } from "../Canonical.ts"
+import { canonical } from "../value/Canonical.ts"
 import { rubrics_max } from "./contracts/PlatformEvent.ts"
 import { ChangeRefused } from "./contracts/RecordErrors.ts"
 import type {

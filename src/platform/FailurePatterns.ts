@@ -3,7 +3,7 @@
  * The same clusters give the same patterns, in any order.
  */
 import { Schema } from "effect"
-import { cutText } from "../CutText.ts"
+import { cutText } from "../value/CutText.ts"
 import { Count, Share } from "./contracts/Fact.ts"
 import type { ClusterRecord } from "./contracts/FailureCluster.ts"
 import { ClusterSeverity, severityRank } from "./contracts/FailureCluster.ts"

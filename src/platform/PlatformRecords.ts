@@ -2,11 +2,11 @@
  * A batch of records of a workspace, as the pipeline that evaluates its systems delivers it.
  */
 import { Schema } from "effect"
-import { MessageId } from "../Ids.ts"
-import type { Tenant } from "../Ids.ts"
+import { MessageId } from "../value/Ids.ts"
+import type { Tenant } from "../value/Ids.ts"
 import type { NewOutboxMessage } from "../delivery/Outbox.ts"
-import { bounds_result } from "../entry/BoundedJson.ts"
-import type { JsonBounds } from "../entry/BoundedJson.ts"
+import { bounds_result } from "../value/BoundedJson.ts"
+import type { JsonBounds } from "../value/BoundedJson.ts"
 import { ChangesetRecord } from "./contracts/Changeset.ts"
 import { FailureCluster, LinkedFailure } from "./contracts/FailureCluster.ts"
 import { platform_events, subjectOf } from "./contracts/PlatformEvent.ts"

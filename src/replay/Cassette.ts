@@ -3,8 +3,8 @@
  * canonical JSON. So the order of keys does not matter, and another version of a tool does not get this version's results.
  */
 import { Schema } from "effect"
-import type { Json } from "../Canonical.ts"
-import { copyJson } from "../Canonical.ts"
+import type { Json } from "../value/Canonical.ts"
+import { copyJson } from "../value/Canonical.ts"
 
 /** One recorded result, with Stargraph's names. */
 export const CassetteEntry = Schema.Struct({

@@ -2,8 +2,8 @@
  * Compares what two runs did: the turns of their models, the results of their calls, the questions and decisions, and how
  * they ended. Times, ids of questions, owners and the order of parallel work are not compared.
  */
-import type { Json } from "../Canonical.ts"
-import { isSameJson } from "../Canonical.ts"
+import type { Json } from "../value/Canonical.ts"
+import { isSameJson } from "../value/Canonical.ts"
 import type { CallSettled, JournalEntry, RunEvent } from "../run/RunEvent.ts"
 import type { Divergence } from "./Divergence.ts"
 import { positionOf } from "./Divergence.ts"

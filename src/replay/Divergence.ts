@@ -1,7 +1,7 @@
 /**
  * The first difference between a replay and its recording.
  */
-import type { Json } from "../Canonical.ts"
+import type { Json } from "../value/Canonical.ts"
 import type { RunEvent } from "../run/RunEvent.ts"
 
 export interface Divergence {

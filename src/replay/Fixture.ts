@@ -3,7 +3,7 @@
  * Stargraph's where it has them; a replay is matched by `node_name` and `step_id`.
  */
 import { Schema } from "effect"
-import { RunId } from "../Ids.ts"
+import { RunId } from "../value/Ids.ts"
 import { RunEvent } from "../run/RunEvent.ts"
 import type { JournalEntry } from "../run/RunEvent.ts"
 import type { Divergence } from "./Divergence.ts"

@@ -4,8 +4,8 @@
  * journal, event for event. It is pure: it calls no model and no tool, and asks no person.
  */
 import type { Decision } from "../approval/Approval.ts"
-import { isSameJson } from "../Canonical.ts"
-import type { ApprovalId, RunId } from "../Ids.ts"
+import { isSameJson } from "../value/Canonical.ts"
+import type { ApprovalId, RunId } from "../value/Ids.ts"
 import { Principal } from "../Principal.ts"
 import { decideApproval, expireApproval, settleCall } from "../run/RunCommand.ts"
 import { conclude } from "../run/RunConclusion.ts"

@@ -2,8 +2,8 @@
  * Tries a permission policy on past calls: the policy's answer for each call that was made, next to what happened. No tool runs
  * and no person is asked.
  */
-import type { AgentName, CallId, RunId, Tenant } from "../Ids.ts"
-import { rootFrame, stepKey } from "../Ids.ts"
+import type { AgentName, CallId, RunId, Tenant } from "../value/Ids.ts"
+import { rootFrame, stepKey } from "../value/Ids.ts"
 import { agentOfRun } from "../run/RunLookup.ts"
 import { stepOfCall } from "./Divergence.ts"
 import type { Roles } from "../Principal.ts"

@@ -5,8 +5,8 @@
 import type { FilePart } from "../conversation/Part.ts"
 import type { Spending } from "../cost/Spending.ts"
 import type { Authorized } from "../permission/Authorization.ts"
-import type { CallId } from "../Ids.ts"
-import { stepKey } from "../Ids.ts"
+import type { CallId } from "../value/Ids.ts"
+import { stepKey } from "../value/Ids.ts"
 import type {
   ApprovalRequested,
   CallSettled,

@@ -3,10 +3,10 @@
  * answer in its own way where it has one; whatever it gives is checked here all the same.
  */
 import { Cause, Exit, Result, Schema } from "effect"
-import { isSameJson } from "../Canonical.ts"
-import { truncateUnits } from "../CutText.ts"
-import { bounds_default, readJson } from "../entry/BoundedJson.ts"
-import { CheckedJsonRecord } from "../entry/JsonObject.ts"
+import { isSameJson } from "../value/Canonical.ts"
+import { truncateUnits } from "../value/CutText.ts"
+import { bounds_default, readJson } from "../value/BoundedJson.ts"
+import { CheckedJsonRecord } from "../value/JsonObject.ts"
 import { jsonSchemaCheck } from "../tool/ToolCodec.ts"
 import { refusalText } from "../tool/ValueRefused.ts"
 import { sanitiseText } from "../tool/Sanitise.ts"

@@ -10,7 +10,7 @@ import {
   DecisionUnfit
 } from "../approval/Approval.ts"
 import type { NotEntitled } from "../approval/Approval.ts"
-import type { ApprovalId } from "../Ids.ts"
+import type { ApprovalId } from "../value/Ids.ts"
 import type { Principal } from "../Principal.ts"
 import { isLimitedToOwn, rightRefusal } from "../Rights.ts"
 import type { Amendment } from "./RunCommand.ts"

@@ -2,7 +2,7 @@
  * About how many UTF-16 units the events of a run hold in memory. It is counted as the run grows, and is cheap, because it is a
  * part of every step: texts count with their length, and everything else by approximation.
  */
-import type { Json } from "../Canonical.ts"
+import type { Json } from "../value/Canonical.ts"
 import { jsonUnits } from "../conversation/PromptSize.ts"
 import { model_copy_bytes_max } from "../tool/ToolSpec.ts"
 import type { CallSettled, ModelTurned, RunEvent } from "./RunEvent.ts"

@@ -2,7 +2,7 @@
  * What a process must host to go on with a run, beside the agent that the message was sent to. The run waits until a process
  * hosts all of it.
  */
-import type { AgentName } from "../Ids.ts"
+import type { AgentName } from "../value/Ids.ts"
 import type { Pins } from "./RunEvent.ts"
 import type { RunState } from "./RunState.ts"
 import { frameOf } from "./RunLookup.ts"

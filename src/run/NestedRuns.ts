@@ -2,7 +2,7 @@
  * The runs that a call of a run may start in another system: how deep they are, and what is left for them.
  */
 import { BigDecimal, Schema } from "effect"
-import { decimalText } from "../cost/Decimal.ts"
+import { decimalText } from "../value/Decimal.ts"
 import { ToolPolicyError } from "../error/ToolError.ts"
 import { Nesting } from "./Nesting.ts"
 import { budgetLeft } from "./RunBreach.ts"

@@ -4,7 +4,7 @@
  * `baggage` (W3C Baggage), which instrumented services pass on by themselves.
  */
 import { BigDecimal, Result, Schema } from "effect"
-import { Decimal, parseDecimal } from "../cost/Decimal.ts"
+import { Decimal, parseDecimal } from "../value/Decimal.ts"
 import type { RunLimits } from "./RunLimits.ts"
 
 const between = (minimum: number, maximum: number) =>

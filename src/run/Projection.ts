@@ -2,13 +2,13 @@
  * The records that commit in one transaction with events: approvals, the task's status, the answer in the conversation, what
  * turns and tools cost. A pure function, so that every journal writes the same.
  */
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 import type { Approval, ApprovalStatus, Decision } from "../approval/Approval.ts"
 import type { ConversationMessage } from "../conversation/Conversation.ts"
 import type { TaskStatus } from "../delivery/AgentTask.ts"
 import type { Spending } from "../cost/Spending.ts"
 import type { TurnCost } from "../cost/TurnCost.ts"
-import type { AgentName, ApprovalId, CallId, RunId } from "../Ids.ts"
+import type { AgentName, ApprovalId, CallId, RunId } from "../value/Ids.ts"
 import type { Question, RunEnded, RunEvent, Usage } from "./RunEvent.ts"
 
 interface ApprovalChange {

@@ -3,7 +3,7 @@
  * not fit the others. Such a run is listed and left as it is until an operator has repaired it.
  */
 import { Result, Schema } from "effect"
-import { AgentName, ConversationId, RunId } from "../Ids.ts"
+import { AgentName, ConversationId, RunId } from "../value/Ids.ts"
 import type { JournalEntry } from "./RunEvent.ts"
 import type { FoldState, RunState } from "./RunState.ts"
 import { evolve, isAccepted, emptyState } from "./RunState.ts"

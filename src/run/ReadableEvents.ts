@@ -3,7 +3,7 @@
  * events are not checked: they are made of decoded values, and commands are rare (bench row `step`).
  */
 import { Result, Schema } from "effect"
-import { canonical } from "../Canonical.ts"
+import { canonical } from "../value/Canonical.ts"
 import { RunEvent } from "./RunEvent.ts"
 
 const tagOf = (event: unknown): unknown =>

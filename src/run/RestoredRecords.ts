@@ -2,7 +2,7 @@
  * The approval records of a run's open questions, made again from its journal, for a store that has lost one.
  */
 import type { Approval } from "../approval/Approval.ts"
-import type { ApprovalId, RunId, Tenant } from "../Ids.ts"
+import type { ApprovalId, RunId, Tenant } from "../value/Ids.ts"
 import { project } from "./Projection.ts"
 import type { JournalEntry } from "./RunEvent.ts"
 import type { RunState } from "./RunState.ts"

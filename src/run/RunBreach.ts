@@ -3,8 +3,8 @@
  * alone: that time is up is an event.
  */
 import { BigDecimal } from "effect"
-import { parseDecimal, decimalText } from "../cost/Decimal.ts"
-import type { CallId } from "../Ids.ts"
+import { parseDecimal, decimalText } from "../value/Decimal.ts"
+import type { CallId } from "../value/Ids.ts"
 import type { LimitName, RunLimits } from "./RunLimits.ts"
 import type { RunState } from "./RunState.ts"
 

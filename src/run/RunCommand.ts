@@ -3,7 +3,7 @@
  * by `RunJournal.amend` under the run's lock, and gives the events to append and the answer for the caller.
  */
 import { Result, Schema } from "effect"
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 import type { Decision } from "../approval/Approval.ts"
 import {
   ApprovalExpired,
@@ -12,7 +12,7 @@ import {
   DecisionUnfit,
   NotEntitled
 } from "../approval/Approval.ts"
-import type { ApprovalId, CallId, RunId, Tenant } from "../Ids.ts"
+import type { ApprovalId, CallId, RunId, Tenant } from "../value/Ids.ts"
 import { isOpenTo } from "../conversation/CustomerAccess.ts"
 import type { Principal, Role } from "../Principal.ts"
 import { principalHasRole } from "../Principal.ts"

@@ -1,8 +1,8 @@
 /**
  * What follows from a run's state alone: a frame has answered, a limit is reached, nothing of a stopping run is left open.
  */
-import type { AgentName } from "../Ids.ts"
-import { callOpening, rootFrame } from "../Ids.ts"
+import type { AgentName } from "../value/Ids.ts"
+import { callOpening, rootFrame } from "../value/Ids.ts"
 import type { Breach } from "./RunBreach.ts"
 import { breachOf, breachText, lastStep, onBreach } from "./RunBreach.ts"
 import { filtered_reason, incompleteNote } from "./IncompleteTurn.ts"

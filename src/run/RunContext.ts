@@ -3,7 +3,7 @@
  * comes with the message, is journaled without its secrets (`ContextSecrets`), and stays the same for the whole run.
  */
 import { Exit, Redacted, Schema } from "effect"
-import { CheckedJsonRecord } from "../entry/JsonObject.ts"
+import { CheckedJsonRecord } from "../value/JsonObject.ts"
 import { redact } from "../error/Redaction.ts"
 import { isSecretName } from "../error/SecretNames.ts"
 import type { RunEvent } from "./RunEvent.ts"

@@ -2,13 +2,13 @@
  * `decide` turns an input into events: a pure function of the run's state. An input that no longer fits the state yields none.
  * What follows from the state alone is in `RunConclusion`, what has to be in flight in `RunWork`.
  */
-import { truncateUnits } from "../CutText.ts"
-import type { Json } from "../Canonical.ts"
+import { truncateUnits } from "../value/CutText.ts"
+import type { Json } from "../value/Canonical.ts"
 import type { FileInput } from "../conversation/Part.ts"
 import type { Spending } from "../cost/Spending.ts"
 import { failureOf, ToolUserError } from "../error/ToolError.ts"
-import type { AgentName, CallId, FrameId } from "../Ids.ts"
-import { frameDepth, frameOpenedBy, rootFrame } from "../Ids.ts"
+import type { AgentName, CallId, FrameId } from "../value/Ids.ts"
+import { frameDepth, frameOpenedBy, rootFrame } from "../value/Ids.ts"
 import type { Authorized } from "../permission/Authorization.ts"
 import type { OnLoss } from "../tool/ToolSpec.ts"
 import { breachOf, onBreach } from "./RunBreach.ts"

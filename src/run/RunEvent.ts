@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import { ApprovalPayload, ClientResult, Decision } from "../approval/Approval.ts"
 import { FrameCut, HistoryCut } from "../conversation/Cut.ts"
-import { CheckedJson, CheckedJsonRecord } from "../entry/JsonObject.ts"
+import { CheckedJson, CheckedJsonRecord } from "../value/JsonObject.ts"
 import { FilePart, Part } from "../conversation/Part.ts"
 import { Spending } from "../cost/Spending.ts"
 import { TurnCost } from "../cost/TurnCost.ts"
@@ -20,7 +20,7 @@ import {
   FrameId,
   RunId,
   Tenant
-} from "../Ids.ts"
+} from "../value/Ids.ts"
 import { RecalledLine } from "../memory/RecalledLines.ts"
 import { Authorized } from "../permission/Authorization.ts"
 import { Role, Roles } from "../Principal.ts"

@@ -1,9 +1,9 @@
 /**
  * Detects a run without progress: the model's own mistakes, a call that fails again and again, two equal calls in one turn.
  */
-import { isSameJson } from "../Canonical.ts"
-import { truncateUnits } from "../CutText.ts"
-import type { CallId } from "../Ids.ts"
+import { isSameJson } from "../value/Canonical.ts"
+import { truncateUnits } from "../value/CutText.ts"
+import type { CallId } from "../value/Ids.ts"
 import { sanitiseText } from "../tool/Sanitise.ts"
 import { isCompleteFinish } from "./IncompleteTurn.ts"
 import type { ModelTurned, Outcome } from "./RunEvent.ts"

@@ -2,10 +2,10 @@
  * A run as lists show it, made of its task, its head and its handoffs. No other events are read for it.
  */
 import { Schema } from "effect"
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 import type { AgentTask } from "../delivery/AgentTask.ts"
 import { TaskStatus } from "../delivery/AgentTask.ts"
-import { AgentName, ConversationId, RunId } from "../Ids.ts"
+import { AgentName, ConversationId, RunId } from "../value/Ids.ts"
 import { agentOfRun } from "./RunLookup.ts"
 import { RunStatus } from "./RunState.ts"
 import { UnknownCall } from "./UnknownCall.ts"

@@ -6,7 +6,7 @@
  */
 import { Effect, Schema } from "effect"
 import { throwInvalidInputInMake } from "../entry/InvalidInput.ts"
-import { Decimal } from "../cost/Decimal.ts"
+import { Decimal } from "../value/Decimal.ts"
 
 const bounded = (minimum: number, maximum: number, fallback: number) =>
   Schema.Int.check(Schema.isBetween({ minimum, maximum })).pipe(

@@ -2,7 +2,7 @@
  * Looks up the calls and frames of a run by id, and the agent that it begins with. An event that names a call or frame which the
  * run does not have makes the lookup throw, so that the journal does not fold.
  */
-import type { Address, AgentName, CallId, FrameId } from "../Ids.ts"
+import type { Address, AgentName, CallId, FrameId } from "../value/Ids.ts"
 import type { CallState, FrameState, RunState } from "./RunState.ts"
 
 /** The agent that a run begins with. */

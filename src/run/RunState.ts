@@ -8,9 +8,9 @@ import type { FrameCut, HistoryCut } from "../conversation/Cut.ts"
 import type { FilePart, Part } from "../conversation/Part.ts"
 import { isFile } from "../conversation/Part.ts"
 import type { TranscriptEntry } from "../conversation/Transcript.ts"
-import type { AgentName, ApprovalId, CallId, FrameId } from "../Ids.ts"
-import { frameOpenedBy, rootFrame } from "../Ids.ts"
-import { appended } from "../ShortList.ts"
+import type { AgentName, ApprovalId, CallId, FrameId } from "../value/Ids.ts"
+import { frameOpenedBy, rootFrame } from "../value/Ids.ts"
+import { appended } from "../value/ShortList.ts"
 import type { OnLoss } from "../tool/ToolSpec.ts"
 import type {
   ApprovalDecided,

@@ -2,7 +2,7 @@
  * What a run has used of its limits, beside its steps, calls and tokens. Part of the fold, changed in place.
  */
 import { BigDecimal } from "effect"
-import { parseDecimal } from "../cost/Decimal.ts"
+import { parseDecimal } from "../value/Decimal.ts"
 import type { Spending } from "../cost/Spending.ts"
 import type { TurnCost } from "../cost/TurnCost.ts"
 import type { Usage } from "../cost/Usage.ts"

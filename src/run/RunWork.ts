@@ -2,9 +2,9 @@
  * What has to be in flight, as a function of the state. The loop starts what is wanted and not in flight, and interrupts what is
  * in flight and not wanted, so that recovery, cancels and decisions by others are no special cases.
  */
-import type { CallId, FrameId } from "../Ids.ts"
-import { rootFrame, stepKey } from "../Ids.ts"
-import { appended } from "../ShortList.ts"
+import type { CallId, FrameId } from "../value/Ids.ts"
+import { rootFrame, stepKey } from "../value/Ids.ts"
+import { appended } from "../value/ShortList.ts"
 import { canStart } from "./RunDecider.ts"
 import type { Breach } from "./RunBreach.ts"
 import { breachOf, hasRoom, lastStep, limitPlace, onBreach } from "./RunBreach.ts"

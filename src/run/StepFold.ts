@@ -1,9 +1,9 @@
 /**
  * Folds a turn and the results of its calls into a run's state.
  */
-import type { CallId } from "../Ids.ts"
-import { callId } from "../Ids.ts"
-import { appended } from "../ShortList.ts"
+import type { CallId } from "../value/Ids.ts"
+import { callId } from "../value/Ids.ts"
+import { appended } from "../value/ShortList.ts"
 import { answerText, resultEntry, settledPhase } from "./CallResult.ts"
 import { unfitText } from "./AnswerSchema.ts"
 import { callsMax, callsUsed } from "./RunBreach.ts"

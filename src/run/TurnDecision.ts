@@ -3,8 +3,8 @@
  */
 import type { ToolFailure } from "../error/ToolError.ts"
 import { failureOf, ToolTerminalError, ToolTransientError } from "../error/ToolError.ts"
-import type { FrameId } from "../Ids.ts"
-import { callId, callOpening, rootFrame } from "../Ids.ts"
+import type { FrameId } from "../value/Ids.ts"
+import { callId, callOpening, rootFrame } from "../value/Ids.ts"
 import { policyFailure, callSettled } from "./CallRefusal.ts"
 import { repairs_max, unfit_reason } from "./AnswerSchema.ts"
 import { isCompleteFinish, unusableTurnOf, withheldResult } from "./IncompleteTurn.ts"

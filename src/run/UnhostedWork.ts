@@ -2,7 +2,7 @@
  * Messages and runs that wait because no process hosts what they need.
  */
 import { Schema } from "effect"
-import { AgentName, Tenant } from "../Ids.ts"
+import { AgentName, Tenant } from "../value/Ids.ts"
 
 export const UnhostedWork = Schema.Struct({
   tenant: Tenant,

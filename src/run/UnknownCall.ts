@@ -2,7 +2,7 @@
  * A call that was dispatched and whose outcome is unknown: its run waits until an operator settles it.
  */
 import { Schema } from "effect"
-import { AgentName, CallId, ConversationId, RunId } from "../Ids.ts"
+import { AgentName, CallId, ConversationId, RunId } from "../value/Ids.ts"
 
 export const UnknownCall = Schema.Struct({
   run_id: RunId,

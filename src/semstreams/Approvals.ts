@@ -3,10 +3,10 @@
  * id; SemStreams names it by loop and call, with the model's own id of the call.
  */
 import { Result, Schema } from "effect"
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 import type { Decision } from "../approval/Approval.ts"
 import { ToolPolicyError } from "../error/ToolError.ts"
-import type { ApprovalId } from "../Ids.ts"
+import type { ApprovalId } from "../value/Ids.ts"
 import type { CallState, RunState } from "../run/RunState.ts"
 
 /** The beginning of the refusal of a call that a person has to approve first. */

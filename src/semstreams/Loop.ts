@@ -3,8 +3,8 @@
  * of SemStreams' own planning (`planning`, `architecting`, `reviewing`) have no counterpart in a run.
  */
 import { Result, Schema } from "effect"
-import type { ApprovalId } from "../Ids.ts"
-import { isObject } from "../PlainObject.ts"
+import type { ApprovalId } from "../value/Ids.ts"
+import { isObject } from "../value/PlainObject.ts"
 import type { ApprovalRequested, JournalEntry, RunEnded } from "../run/RunEvent.ts"
 import { RunLimits } from "../run/RunLimits.ts"
 import type { FoldState } from "../run/RunState.ts"

@@ -3,8 +3,8 @@
  * or with a default, null counts as absent. A member that takes null gets it.
  */
 import { Cause, Exit } from "effect"
-import { isSameJson } from "../Canonical.ts"
-import { isObject } from "../PlainObject.ts"
+import { isSameJson } from "../value/Canonical.ts"
+import { isObject } from "../value/PlainObject.ts"
 import { refusalPaths } from "./ValueRefused.ts"
 
 type Decode = (value: unknown) => Exit.Exit<unknown, unknown>

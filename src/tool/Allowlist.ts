@@ -2,7 +2,7 @@
  * The exact names of the tools that an executor may run. No list and an empty list both allow every tool. The list is checked
  * before a tool is resolved or a person is asked.
  */
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 import { ToolPolicyError } from "../error/ToolError.ts"
 
 export type Allowlist = ReadonlyArray<string> | null | undefined

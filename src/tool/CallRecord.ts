@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import { Exception } from "../error/Exception.ts"
 import { ToolFailure } from "../error/ToolError.ts"
-import { CallId, RunId, Tenant } from "../Ids.ts"
+import { CallId, RunId, Tenant } from "../value/Ids.ts"
 import { Outcome } from "../run/RunEvent.ts"
 import type { ToolCompleted } from "./ToolCallMetadata.ts"
 

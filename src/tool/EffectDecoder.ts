@@ -2,7 +2,7 @@
  * Decodes a tool's arguments, and other JSON that a model gives, with an Effect Schema.
  */
 import { Cause, Exit, Result, Schema } from "effect"
-import { isPlainObject } from "../PlainObject.ts"
+import { isPlainObject } from "../value/PlainObject.ts"
 import { flatNames, hasOnly } from "./FlatObject.ts"
 import { refusalPath, refusalText, ValueRefused } from "./ValueRefused.ts"
 

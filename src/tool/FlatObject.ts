@@ -2,7 +2,7 @@
  * Checks objects whose members contain no further objects. Their names alone show whether there is an excess property, in a
  * tenth of the time of `onExcessProperty: "error"` (bench row `step`).
  */
-import { isObject } from "../PlainObject.ts"
+import { isObject } from "../value/PlainObject.ts"
 
 const scalars = new Set<unknown>(["string", "number", "integer", "boolean", "null"])
 

@@ -4,7 +4,7 @@
  * braces, the tool acts once in its scope.
  */
 import { Schema } from "effect"
-import { canonical } from "../Canonical.ts"
+import { canonical } from "../value/Canonical.ts"
 
 const argument = /\{([A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*)\}/g
 

@@ -3,10 +3,10 @@
  * description, or its structured content, or both where the content says more than the structured content does.
  */
 import { Result } from "effect"
-import type { Json } from "../Canonical.ts"
-import { canonical } from "../Canonical.ts"
-import { truncateUnits } from "../CutText.ts"
-import { parseExactly } from "../entry/JsonNumber.ts"
+import type { Json } from "../value/Canonical.ts"
+import { canonical } from "../value/Canonical.ts"
+import { truncateUnits } from "../value/CutText.ts"
+import { parseExactly } from "../value/JsonNumber.ts"
 import type { FileInput } from "../conversation/Part.ts"
 
 /** The answer to `tools/call`. Only that it is an object has been checked. */

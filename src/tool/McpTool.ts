@@ -3,9 +3,9 @@
  * server says about its own tools is only a claim.
  */
 import { Result, Schema } from "effect"
-import { cutText, truncateUnits } from "../CutText.ts"
-import type { Json } from "../Canonical.ts"
-import { canonical } from "../Canonical.ts"
+import { cutText, truncateUnits } from "../value/CutText.ts"
+import type { Json } from "../value/Canonical.ts"
+import { canonical } from "../value/Canonical.ts"
 import { sanitiseText, sanitiseTexts } from "./Sanitise.ts"
 import type { SideEffects } from "./SideEffects.ts"
 

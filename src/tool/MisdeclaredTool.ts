@@ -4,9 +4,9 @@
 import { Schema } from "effect"
 import type { SchemaIssue } from "effect"
 import { firstSchemaIssue } from "../entry/SchemaIssues.ts"
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 import { Role } from "../Principal.ts"
-import { didYouMean } from "./Nearest.ts"
+import { didYouMean } from "../value/Nearest.ts"
 
 /**
  * A tool's declaration is invalid. `message` names the tool, the field and the fix; `field` is a path such as

@@ -2,7 +2,7 @@
  * JSON Schemas of plain values, from which a check can be made for certain: they have no keyword and no combination of
  * keywords that could be refused. Their checks may be made when they are first needed.
  */
-import { isObject } from "../PlainObject.ts"
+import { isObject } from "../value/PlainObject.ts"
 import { isCount, types } from "./SchemaShape.ts"
 
 const isScalar = (value: unknown): boolean =>

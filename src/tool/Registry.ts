@@ -3,10 +3,10 @@
  * tool has that name.
  */
 import { Effect, Result, Schema } from "effect"
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 import { ToolUserError } from "../error/ToolError.ts"
 import type { GovernedTool } from "./GovernedTool.ts"
-import { didYouMean } from "./Nearest.ts"
+import { didYouMean } from "../value/Nearest.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
 /** Two tools of one registry have the same key. The start fails, and no tool of the second family is registered. */

@@ -12,9 +12,9 @@
  * somebody forgot to await.
  */
 import { Result } from "effect"
-import { truncateUnits } from "../CutText.ts"
-import { bounds_result, depth_max } from "../entry/BoundedJson.ts"
-import { isRawNumber } from "../entry/JsonNumber.ts"
+import { truncateUnits } from "../value/CutText.ts"
+import { bounds_result, depth_max } from "../value/BoundedJson.ts"
+import { isRawNumber } from "../value/JsonNumber.ts"
 import { ValueRefused } from "./ValueRefused.ts"
 
 interface Walk {

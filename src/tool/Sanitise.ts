@@ -3,10 +3,10 @@
  * The journal keeps the original text.
  */
 import { Result } from "effect"
-import type { Json } from "../Canonical.ts"
-import { bounds_carried, readJson } from "../entry/BoundedJson.ts"
-import { may_be_invisible, withoutInvisible } from "./InvisibleText.ts"
-import { isRawNumber } from "../entry/JsonNumber.ts"
+import type { Json } from "../value/Canonical.ts"
+import { bounds_carried, readJson } from "../value/BoundedJson.ts"
+import { may_be_invisible, withoutInvisible } from "../value/InvisibleText.ts"
+import { isRawNumber } from "../value/JsonNumber.ts"
 import { any_marker, isMarkerEnd, markerBegin } from "./RoleMarkers.ts"
 
 const piece_units = 8_192

@@ -3,7 +3,7 @@
  * with them within bounds. Even a few short definitions can make a check endless, or longer than anybody waits.
  */
 import { JsonPointer } from "effect"
-import { isObject } from "../PlainObject.ts"
+import { isObject } from "../value/PlainObject.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>
 

@@ -2,8 +2,8 @@
  * Rewrites schemas made from JSON Schema so that patterns and `uniqueItems` are checked in linear time. For codecs only.
  */
 import { Result, Schema, SchemaRepresentation } from "effect"
-import { truncateUnits } from "../CutText.ts"
-import { canonical } from "../Canonical.ts"
+import { truncateUnits } from "../value/CutText.ts"
+import { canonical } from "../value/Canonical.ts"
 import { linearPattern } from "../entry/LinearPattern.ts"
 
 const linear: SchemaRepresentation.FilterReviver<{

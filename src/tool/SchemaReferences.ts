@@ -3,7 +3,7 @@
  * write `#` for a schema that contains itself, `#/definitions/Name` and `#/properties/name`.
  */
 import { JsonPointer } from "effect"
-import { isObject } from "../PlainObject.ts"
+import { isObject } from "../value/PlainObject.ts"
 import { definitionOf, definitions_at } from "./SchemaDefinitions.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>

@@ -2,8 +2,8 @@
  * Checks that a JSON Schema in a configuration is well-formed JSON Schema 2020-12. A keyword whose value has another type would
  * be ignored, and with it a bound on which its author relies.
  */
-import { truncateUnits } from "../CutText.ts"
-import { isObject } from "../PlainObject.ts"
+import { truncateUnits } from "../value/CutText.ts"
+import { isObject } from "../value/PlainObject.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>
 

@@ -13,9 +13,9 @@ import {
   SchemaRepresentation
 } from "effect"
 import type { StandardSchema } from "effect"
-import { truncateUnits } from "../CutText.ts"
-import { ignoreRejection } from "../IgnoredRejection.ts"
-import { copyWithin, depth_max } from "../entry/BoundedJson.ts"
+import { truncateUnits } from "../value/CutText.ts"
+import { ignoreRejection } from "../value/IgnoredRejection.ts"
+import { copyWithin, depth_max } from "../value/BoundedJson.ts"
 import { effectDecoder, jsonDecoder, strictly } from "./EffectDecoder.ts"
 import { nullAsAbsent } from "./AbsentNulls.ts"
 import { withFiniteNumbers } from "./FiniteNumbers.ts"

@@ -3,8 +3,8 @@
  * call's events. A call that was refused before its body ran has none.
  */
 import { Result, Schema } from "effect"
-import { bounds_result, readJson } from "../entry/BoundedJson.ts"
-import type { CallId } from "../Ids.ts"
+import { bounds_result, readJson } from "../value/BoundedJson.ts"
+import type { CallId } from "../value/Ids.ts"
 import type { RunEvent } from "../run/RunEvent.ts"
 
 /** The member `_tokens` of the result of a tool that asks a model itself. */

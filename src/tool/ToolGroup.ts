@@ -3,7 +3,7 @@
  * unrelated to the `category` that follows from side effects.
  */
 import { Schema } from "effect"
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 import { ToolPolicyError } from "../error/ToolError.ts"
 import type { Roles } from "../Principal.ts"
 import { hasRole, Role, rolesText } from "../Principal.ts"

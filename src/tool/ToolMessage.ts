@@ -4,10 +4,10 @@
  * there are in `metadata`.
  */
 import { Option, Result, Schema, Struct } from "effect"
-import { canonical } from "../Canonical.ts"
+import { canonical } from "../value/Canonical.ts"
 import type { ModelSpent, Spending } from "../cost/Spending.ts"
 import { ModelUse, uses_max } from "../cost/Spending.ts"
-import { bounds_carried, bounds_result, readJson } from "../entry/BoundedJson.ts"
+import { bounds_carried, bounds_result, readJson } from "../value/BoundedJson.ts"
 import {
   failureOf,
   ToolErrorClass,
@@ -18,12 +18,12 @@ import {
 } from "../error/ToolError.ts"
 import type { ToolError } from "../error/ToolError.ts"
 import { toolErrorFrom, classifyKind } from "../error/Classify.ts"
-import { isObject } from "../PlainObject.ts"
+import { isObject } from "../value/PlainObject.ts"
 import type { Outcome } from "../run/RunEvent.ts"
 import type { CallMessage, ResultMessage } from "../semstreams/CallMessage.ts"
 import { approval_required_reason } from "../semstreams/Approvals.ts"
 import { resultOf } from "../semstreams/CallMessage.ts"
-import { isBeyondBytes } from "../Utf8.ts"
+import { isBeyondBytes } from "../value/Utf8.ts"
 
 /** Whether a queue accepts a text as a call's id or a tool's name: printable ASCII, which fits into any subject. */
 export const isMessageName = (name: string): boolean => /^[\x21-\x7e]{1,200}$/.test(name)

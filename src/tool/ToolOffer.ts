@@ -1,7 +1,7 @@
 /**
  * The tools that workers of a queue offer to run, and how a runtime that calls them reads these offers.
  */
-import { canonical } from "../Canonical.ts"
+import { canonical } from "../value/Canonical.ts"
 import type { ToolListing } from "./Registry.ts"
 import { toolListings } from "./Registry.ts"
 import type { ToolSpec } from "./ToolSpec.ts"

@@ -3,7 +3,7 @@
  */
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
-import { suggestNames } from "./Nearest.ts"
+import { suggestNames } from "../value/Nearest.ts"
 
 /** The error for the first option that is unknown; undefined = all options are known. */
 export const strayOption = <Options extends object>(

@@ -4,7 +4,7 @@
  */
 import { Effect, Schema } from "effect"
 import { firstSchemaIssue } from "../entry/SchemaIssues.ts"
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 import type { GovernedTool } from "./GovernedTool.ts"
 import type { DuplicateTool, EmptyFamily, Registry } from "./Registry.ts"
 import { register } from "./Registry.ts"

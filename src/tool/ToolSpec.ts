@@ -4,9 +4,9 @@
  * `capabilities` in this code, where `permission` means allow, ask or deny.
  */
 import { Effect, Result, Schema, SchemaTransformation } from "effect"
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "../value/CutText.ts"
 import { RequestedCapability } from "../capability/Capability.ts"
-import { CheckedJsonObject, JsonObject } from "../entry/JsonObject.ts"
+import { CheckedJsonObject, JsonObject } from "../value/JsonObject.ts"
 import { Role } from "../Principal.ts"
 import { Idempotency, IdempotencyKey, IdempotencyScope, KeyHoldsMs } from "./Idempotency.ts"
 import { RetryPolicy } from "./RetryPolicy.ts"

@@ -2,8 +2,8 @@
  * The content with which a version of a world is published.
  */
 import { Schema } from "effect"
-import { bounds_result } from "../entry/BoundedJson.ts"
-import type { JsonBounds } from "../entry/BoundedJson.ts"
+import { bounds_result } from "../value/BoundedJson.ts"
+import type { JsonBounds } from "../value/BoundedJson.ts"
 import { EvalSet, eval_sets_max, Rule, rules_max, World } from "./World.ts"
 
 const distinct = <A>(what: string, idOf: (item: A) => string) =>

@@ -2,8 +2,8 @@
  * Makes the outbox message that announces a published version. Versions of one world are delivered in order.
  */
 import type { NewOutboxMessage } from "../delivery/Outbox.ts"
-import { MessageId } from "../Ids.ts"
-import type { Tenant } from "../Ids.ts"
+import { MessageId } from "../value/Ids.ts"
+import type { Tenant } from "../value/Ids.ts"
 import { world_published_topic } from "./contracts/WorldVersionPublished.ts"
 import type { WorldVersionPublished } from "./contracts/WorldVersionPublished.ts"
 import type { NewVersion } from "./NewVersion.ts"

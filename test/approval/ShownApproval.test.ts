@@ -8,7 +8,7 @@ import {
   shownByRequest,
   shownOf
 } from "../../src/approval/ShownApproval.ts"
-import { ApprovalId, CallId, RunId, Tenant } from "../../src/Ids.ts"
+import { ApprovalId, CallId, RunId, Tenant } from "../../src/value/Ids.ts"
 
 const id = ApprovalId.make("6f9619ff-8b86-4011-b42d-00c04fc964ff")
 

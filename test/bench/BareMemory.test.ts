@@ -23,7 +23,7 @@ import * as EphemeralMemoryStore from "../../layers/ephemeral/EphemeralMemorySto
 import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
 import { MemoryStore } from "../../services/MemoryStore.ts"
-import { AgentName, CallId, ConversationId, RunId, Tenant } from "../../src/Ids.ts"
+import { AgentName, CallId, ConversationId, RunId, Tenant } from "../../src/value/Ids.ts"
 import { CanonicalText } from "../../src/memory/CanonicalText.ts"
 import type { MemoryAuthor, MemoryTier } from "../../src/memory/MemoryRow.ts"
 import type { RecalledLine } from "../../src/memory/RecalledLines.ts"

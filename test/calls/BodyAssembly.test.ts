@@ -1,7 +1,7 @@
 /** What no argument of a model can do to the body of a direct call, for generated calls and arguments. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
-import type { Json } from "../../src/Canonical.ts"
+import type { Json } from "../../src/value/Canonical.ts"
 import { bodyAssembler, partsConflict } from "../../src/call/BodyAssembly.ts"
 import type { BodyPath, JsonObject } from "../../src/call/BodyPath.ts"
 import { isJsonObject, leafPaths, valueAt, withValueAt } from "../../src/call/BodyPath.ts"

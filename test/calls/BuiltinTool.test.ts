@@ -9,7 +9,7 @@ import * as BuiltinTools from "../../layers/compose/BuiltinTools.ts"
 import { call, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName } from "../../src/Ids.ts"
+import { AgentName } from "../../src/value/Ids.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 
 interface Ran {

@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import type { ToolConfig } from "../../src/call/ToolConfig.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
-import type { RunId } from "../../src/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import { configured, endpointOf, platform, runBody } from "./Platform.ts"
 import { web } from "./Web.ts"
 

@@ -8,7 +8,7 @@ import { calls, call, layer, text } from "../../layers/model/ScriptedModelGatewa
 import * as HttpRequestTool from "../../layers/calls/HttpRequestTool.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName } from "../../src/Ids.ts"
+import { AgentName } from "../../src/value/Ids.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { policyOf } from "../../src/permission/Policy.ts"
 import { answers, authorization, canaries, host, tools } from "./Canaries.ts"

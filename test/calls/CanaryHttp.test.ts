@@ -18,7 +18,7 @@ import { call, calls, layer as scripted, text } from "../../layers/model/Scripte
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import type { ToolConfig } from "../../src/call/ToolConfig.ts"
-import { AgentName } from "../../src/Ids.ts"
+import { AgentName } from "../../src/value/Ids.ts"
 import { policyOf } from "../../src/permission/Policy.ts"
 import type { Answer, SseEvent, Who } from "../http/Service.ts"
 import { ask, credentials, listen } from "../http/Service.ts"

@@ -7,7 +7,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { isRefSegment, modelNameOf, parseCallRef, refOf } from "../../src/call/CallRef.ts"
 import type { ToolConfig } from "../../src/call/ToolConfig.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
-import { AgentName } from "../../src/Ids.ts"
+import { AgentName } from "../../src/value/Ids.ts"
 import { configured, endpointOf, platform, runBody } from "./Platform.ts"
 
 const create: ToolConfig = {

@@ -13,7 +13,7 @@ import { keeper, toolConfigs } from "../../scripts/platform/Keeper.ts"
 import { keeperScript } from "../../scripts/platform/Script.ts"
 import { keeper_variant, seeds } from "../../scripts/platform/Seeds.ts"
 import { platform_ops } from "../../src/call/PlatformOps.ts"
-import { Tenant } from "../../src/Ids.ts"
+import { Tenant } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { call, runBody } from "./Platform.ts"
 

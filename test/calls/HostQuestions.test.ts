@@ -9,7 +9,7 @@ import * as HostPlatform from "../../scripts/platform/HostPlatform.ts"
 import { keeper_variant, seeds } from "../../scripts/platform/Seeds.ts"
 import * as ToolFile from "../../scripts/start/ToolFile.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName } from "../../src/Ids.ts"
+import { AgentName } from "../../src/value/Ids.ts"
 import * as Homes from "../process/Homes.ts"
 import { endpointOf, platform, runBody } from "./Platform.ts"
 

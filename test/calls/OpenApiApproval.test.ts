@@ -5,7 +5,7 @@ import * as OpenApiImport from "../../layers/calls/OpenApiImport.ts"
 import { start } from "../../layers/compose/NodeService.ts"
 import { call, scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName, Tenant } from "../../src/Ids.ts"
+import { AgentName, Tenant } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { endpointOf, platform } from "./Platform.ts"
 

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as OpenApiImport from "../../layers/calls/OpenApiImport.ts"
-import type { Json } from "../../src/Canonical.ts"
+import type { Json } from "../../src/value/Canonical.ts"
 import { configured, platform, runBody } from "./Platform.ts"
 
 const text: Json = { type: "string" }

@@ -1,7 +1,7 @@
 /** The operations of the catalogue against a table of the platform's own: what each becomes, request by request. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Result } from "effect"
-import type { Json } from "../../src/Canonical.ts"
+import type { Json } from "../../src/value/Canonical.ts"
 import { defaultPermissionOf, loadCatalogue } from "../../src/call/PlatformOp.ts"
 import { platform_ops } from "../../src/call/PlatformOps.ts"
 import { configured, platform, runBody } from "./Platform.ts"

@@ -8,7 +8,7 @@ import { call, layer as scripted, text } from "../../layers/model/ScriptedModelG
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName, ConversationId, Tenant } from "../../src/Ids.ts"
+import { AgentName, ConversationId, Tenant } from "../../src/value/Ids.ts"
 import { Policy } from "../../src/permission/Policy.ts"
 import { Principal } from "../../src/Principal.ts"
 import { eventually } from "../contracts/Contract.ts"

@@ -5,7 +5,7 @@ import { Array as Arr, Effect, Schema } from "effect"
 import type { BodyPath, JsonObject } from "../../src/call/BodyPath.ts"
 import { isJsonObject, valueAt, withoutValueAt } from "../../src/call/BodyPath.ts"
 import { stripProblem, strippedSchema } from "../../src/call/SchemaStrip.ts"
-import type { Json } from "../../src/Canonical.ts"
+import type { Json } from "../../src/value/Canonical.ts"
 import { either } from "../Long.ts"
 
 const text: JsonObject = { type: "string" }

@@ -3,9 +3,9 @@ import { Effect, Schema } from "effect"
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Digest } from "effect/crypto"
 import { approvalDigest, digestOf, proposalDigest } from "../../layers/runtime/tool/CallDigests.ts"
-import { canonical, isSameJson } from "../../src/Canonical.ts"
-import { callId, RunId, Tenant } from "../../src/Ids.ts"
-import { FrameId } from "../../src/Ids.ts"
+import { canonical, isSameJson } from "../../src/value/Canonical.ts"
+import { callId, RunId, Tenant } from "../../src/value/Ids.ts"
+import { FrameId } from "../../src/value/Ids.ts"
 
 /** The same value with the keys of every object in another order. */
 const shuffled = (value: unknown): unknown => {

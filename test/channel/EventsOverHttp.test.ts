@@ -6,7 +6,7 @@ import { MemoryStore } from "../../services/MemoryStore.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import { ConversationId, MessageId } from "../../src/Ids.ts"
+import { ConversationId, MessageId } from "../../src/value/Ids.ts"
 import { eventually } from "../contracts/Contract.ts"
 import * as S from "./Service.ts"
 

@@ -8,7 +8,7 @@ import { parseAddressRange } from "../../src/call/Address.ts"
 import { mayDial } from "../../src/call/Dialling.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
 import { CloudEvent, webhook_topic } from "../../src/delivery/Webhook.ts"
-import { MessageId, Tenant } from "../../src/Ids.ts"
+import { MessageId, Tenant } from "../../src/value/Ids.ts"
 
 interface Seen {
   readonly method: string | undefined

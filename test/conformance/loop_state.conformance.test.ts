@@ -1,7 +1,7 @@
 import { assert } from "@effect/vitest"
 import { Effect, Exit, Result, Schema } from "effect"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName } from "../../src/Ids.ts"
+import { AgentName } from "../../src/value/Ids.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import { limitsOf, Loop, LoopState, newLoop, transition } from "../../src/semstreams/Loop.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"

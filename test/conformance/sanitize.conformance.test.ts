@@ -1,6 +1,6 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Json } from "../../src/Canonical.ts"
+import type { Json } from "../../src/value/Canonical.ts"
 import { sanitise, sanitiseText } from "../../src/tool/Sanitise.ts"
 import { conformance } from "./Vectors.ts"
 

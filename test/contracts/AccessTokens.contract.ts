@@ -4,7 +4,7 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { randomBytes, randomUUID } from "node:crypto"
 import { AccessTokens } from "../../services/AccessTokens.ts"
-import { Tenant, TokenId } from "../../src/Ids.ts"
+import { Tenant, TokenId } from "../../src/value/Ids.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
 import { ended_max, tokens_max } from "../../src/permission/AccessToken.ts"
 

@@ -3,7 +3,7 @@ import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { AuthorizationRecords } from "../../services/AuthorizationRecords.ts"
-import { AgentName, AuthorizationId, Tenant } from "../../src/Ids.ts"
+import { AgentName, AuthorizationId, Tenant } from "../../src/value/Ids.ts"
 import { authorizations_max } from "../../src/permission/Authorization.ts"
 import type { WorkspaceAgentAuthorization } from "../../src/permission/Authorization.ts"
 

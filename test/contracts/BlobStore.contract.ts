@@ -6,8 +6,8 @@ import { Effect } from "effect"
 import type { BlobHolder, BlobLabel } from "../../services/BlobStore.ts"
 import { BlobStore } from "../../services/BlobStore.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import type { ConversationId, RunId } from "../../src/Ids.ts"
-import { Tenant } from "../../src/Ids.ts"
+import type { ConversationId, RunId } from "../../src/value/Ids.ts"
+import { Tenant } from "../../src/value/Ids.ts"
 import * as Samples from "./Samples.ts"
 
 let count = 0

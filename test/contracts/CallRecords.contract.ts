@@ -3,7 +3,7 @@ import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { CallRecords } from "../../services/CallRecords.ts"
-import { CallId, RunId, Tenant } from "../../src/Ids.ts"
+import { CallId, RunId, Tenant } from "../../src/value/Ids.ts"
 import type { CallRecord } from "../../src/tool/CallRecord.ts"
 import { recordKey } from "../../src/tool/CallRecord.ts"
 

@@ -9,7 +9,7 @@ import { RecordImporter } from "../../services/platform/RecordImporter.ts"
 import { WorkspaceReader } from "../../services/platform/WorkspaceReader.ts"
 import { WorkspaceSettings } from "../../services/platform/WorkspaceSettings.ts"
 import { SubjectErasure } from "../../services/SubjectErasure.ts"
-import type { Tenant } from "../../src/Ids.ts"
+import type { Tenant } from "../../src/value/Ids.ts"
 import { FrameworkId, SystemId } from "../../src/platform/contracts/RecordId.ts"
 import type {
   CardProposal,

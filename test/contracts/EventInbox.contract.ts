@@ -10,7 +10,7 @@ import type { NewTask } from "../../services/TaskStore.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { BindingTarget } from "../../src/conversation/ChannelBinding.ts"
 import { in_app } from "../../src/conversation/ChannelBinding.ts"
-import { AgentName, ConversationId } from "../../src/Ids.ts"
+import { AgentName, ConversationId } from "../../src/value/Ids.ts"
 import * as Samples from "./Samples.ts"
 
 type Needs = EventInbox | TaskStore | ConversationStore | ChannelBindings

@@ -4,8 +4,8 @@ import { Effect, Logger } from "effect"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
-import type { ApprovalId, RunId } from "../../src/Ids.ts"
-import { ConversationId } from "../../src/Ids.ts"
+import type { ApprovalId, RunId } from "../../src/value/Ids.ts"
+import { ConversationId } from "../../src/value/Ids.ts"
 import * as H from "../runtime/Harness.ts"
 
 const options: H.Options = {

@@ -1,7 +1,7 @@
 /** Rows of memories for a store's contract. */
 import { Effect } from "effect"
 import { MemoryStore } from "../../services/MemoryStore.ts"
-import { AgentName } from "../../src/Ids.ts"
+import { AgentName } from "../../src/value/Ids.ts"
 import type { MemoryRow, MemoryScope, NewMemoryRow } from "../../src/memory/MemoryRow.ts"
 import * as Samples from "./Samples.ts"
 

@@ -14,8 +14,8 @@ import { ChannelName, in_app } from "../../src/conversation/ChannelBinding.ts"
 import type { NoticeContent } from "../../src/delivery/Notice.ts"
 import { noPreferences } from "../../src/delivery/Notice.ts"
 import type { NewOutboxMessage } from "../../src/delivery/Outbox.ts"
-import type { Tenant } from "../../src/Ids.ts"
-import { ConversationId } from "../../src/Ids.ts"
+import type { Tenant } from "../../src/value/Ids.ts"
+import { ConversationId } from "../../src/value/Ids.ts"
 import * as Samples from "./Samples.ts"
 
 type Needs = ChannelBindings | ConversationStore | Notices | Outbox | RunJournal | TaskStore

@@ -5,7 +5,7 @@ import { Clock, Deferred, Effect, Exit, Scope } from "effect"
 import type { OutboxClaim } from "../../services/Outbox.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
-import { AgentName, Tenant } from "../../src/Ids.ts"
+import { AgentName, Tenant } from "../../src/value/Ids.ts"
 import { contract, eventually } from "./Contract.ts"
 import * as Samples from "./Samples.ts"
 

@@ -13,7 +13,7 @@ import { WorkspaceSettings } from "../../services/platform/WorkspaceSettings.ts"
 import { personal_texts } from "../../src/platform/contracts/PersonalTexts.ts"
 import { WorkspaceReader } from "../../services/platform/WorkspaceReader.ts"
 import { SubjectErasure } from "../../services/SubjectErasure.ts"
-import type { Tenant } from "../../src/Ids.ts"
+import type { Tenant } from "../../src/value/Ids.ts"
 import { ChangesetRecord } from "../../src/platform/contracts/Changeset.ts"
 import {
   ClusterRecord,

@@ -6,7 +6,7 @@ import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import type { RunId } from "../../src/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import { cancelRun, decideApproval, expireApproval } from "../../src/run/RunCommand.ts"
 import * as Samples from "./Samples.ts"
 

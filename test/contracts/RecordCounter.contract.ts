@@ -8,7 +8,7 @@ import { FailureClusterTriage } from "../../services/platform/FailureClusterTria
 import type { PlatformStores } from "../../services/platform/PlatformStores.ts"
 import { RecordCounter } from "../../services/platform/RecordCounter.ts"
 import { RecordImporter } from "../../services/platform/RecordImporter.ts"
-import type { Tenant } from "../../src/Ids.ts"
+import type { Tenant } from "../../src/value/Ids.ts"
 import { SystemId } from "../../src/platform/contracts/RecordId.ts"
 import { sample } from "../platform/Records.ts"
 import { contract } from "./Contract.ts"

@@ -8,7 +8,7 @@ import { RunJournal } from "../../services/RunJournal.ts"
 import type { NewTask } from "../../services/TaskStore.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { NewOutboxMessage } from "../../src/delivery/Outbox.ts"
-import type { CallId, FrameId } from "../../src/Ids.ts"
+import type { CallId, FrameId } from "../../src/value/Ids.ts"
 import {
   AgentName,
   ApprovalId,
@@ -18,7 +18,7 @@ import {
   rootFrame,
   RunId,
   Tenant
-} from "../../src/Ids.ts"
+} from "../../src/value/Ids.ts"
 import type { Role } from "../../src/Principal.ts"
 import { Principal } from "../../src/Principal.ts"
 import type {

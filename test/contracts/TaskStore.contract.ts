@@ -9,7 +9,7 @@ import type { NewTask } from "../../services/TaskStore.ts"
 import { dispatched_topic, TaskStore } from "../../services/TaskStore.ts"
 import { ConversationMessage } from "../../src/conversation/Conversation.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
-import { AgentName } from "../../src/Ids.ts"
+import { AgentName } from "../../src/value/Ids.ts"
 import { contract, eventually } from "./Contract.ts"
 import * as Samples from "./Samples.ts"
 

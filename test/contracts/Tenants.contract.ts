@@ -7,8 +7,8 @@ import { Outbox } from "../../services/Outbox.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import type { NewTask } from "../../services/TaskStore.ts"
 import { dispatched_topic, TaskStore } from "../../services/TaskStore.ts"
-import { AgentName, ConversationId } from "../../src/Ids.ts"
-import type { Tenant } from "../../src/Ids.ts"
+import { AgentName, ConversationId } from "../../src/value/Ids.ts"
+import type { Tenant } from "../../src/value/Ids.ts"
 import * as Samples from "./Samples.ts"
 
 type Needs = ConversationStore | Outbox | RunJournal | TaskStore

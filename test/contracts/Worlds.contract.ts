@@ -13,7 +13,7 @@ import { world_published_topic } from "../../src/worlds/contracts/WorldVersionPu
 import type { NewVersion } from "../../src/worlds/NewVersion.ts"
 import { candidates_open_max, RuleCandidate } from "../../src/worlds/RuleCandidate.ts"
 import { EvalSet, Rule, World } from "../../src/worlds/World.ts"
-import type { Tenant } from "../../src/Ids.ts"
+import type { Tenant } from "../../src/value/Ids.ts"
 import { isFull } from "../Long.ts"
 import { literalsOf } from "../platform/SchemaWords.ts"
 import { credit, privacy } from "../worlds/Worlds.ts"

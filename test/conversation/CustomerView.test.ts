@@ -5,7 +5,7 @@ import type { FeedItem } from "../../services/AgentRuntime.ts"
 import { openStream } from "../../services/AgentRuntime.ts"
 import { ConversationMessage } from "../../src/conversation/Conversation.ts"
 import { customerEvent, customerMessage } from "../../src/conversation/CustomerView.ts"
-import { CallId, FrameId, RunId } from "../../src/Ids.ts"
+import { CallId, FrameId, RunId } from "../../src/value/Ids.ts"
 import { RunQuarantined } from "../../src/run/Quarantine.ts"
 import { RunEvent } from "../../src/run/RunEvent.ts"
 

@@ -3,7 +3,7 @@ import { capabilityDenied } from "../../src/capability/Capability.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import { failureOf, ToolPolicyError, ToolUserError } from "../../src/error/ToolError.ts"
 import { resultText } from "../../src/conversation/Transcript.ts"
-import { CallId } from "../../src/Ids.ts"
+import { CallId } from "../../src/value/Ids.ts"
 
 const told = (error: ToolError, name = "tool"): string =>
   resultText({

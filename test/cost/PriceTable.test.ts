@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { BigDecimal, Result } from "effect"
-import { parseDecimal, decimalText } from "../../src/cost/Decimal.ts"
+import { parseDecimal, decimalText } from "../../src/value/Decimal.ts"
 import type { PriceTable } from "../../src/cost/PriceTable.ts"
 import { compilePriceTable, costOf } from "../../src/cost/PriceTable.ts"
-import { AgentName } from "../../src/Ids.ts"
+import { AgentName } from "../../src/value/Ids.ts"
 import type { Usage } from "../../src/run/RunEvent.ts"
 
 const agent = AgentName.make("operations")

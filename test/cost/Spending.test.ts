@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { BigDecimal, Result } from "effect"
-import { parseDecimal, decimalText } from "../../src/cost/Decimal.ts"
+import { parseDecimal, decimalText } from "../../src/value/Decimal.ts"
 import { compilePriceTable } from "../../src/cost/PriceTable.ts"
 import type { ModelSpent, ModelUse } from "../../src/cost/Spending.ts"
 import { modelUseOf, uses_max, addModelUse } from "../../src/cost/Spending.ts"
-import { AgentName } from "../../src/Ids.ts"
+import { AgentName } from "../../src/value/Ids.ts"
 import { seeded } from "../run/Interleaving.ts"
 
 const prices = Result.getOrThrow(

@@ -8,7 +8,7 @@ import * as MergedDeliveryHandlers from "../../layers/runtime/relay/MergedDelive
 import * as OutboxRelay from "../../layers/runtime/relay/OutboxRelay.ts"
 import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
 import { webhook_topic } from "../../src/delivery/Webhook.ts"
-import { MessageId, Tenant } from "../../src/Ids.ts"
+import { MessageId, Tenant } from "../../src/value/Ids.ts"
 
 export const message = {
   id: MessageId.make("5f2c7d1e-93ab-4c04-8e6d-000000007777"),

@@ -4,7 +4,7 @@ import { assert, describe, it } from "vitest"
 import { start } from "../../layers/compose/NodeService.ts"
 import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName, Tenant } from "../../src/Ids.ts"
+import { AgentName, Tenant } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 

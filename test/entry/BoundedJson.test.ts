@@ -1,6 +1,6 @@
 import { assert, describe, it } from "vitest"
 import { Result, Schema } from "effect"
-import { canonical, copyJson } from "../../src/Canonical.ts"
+import { canonical, copyJson } from "../../src/value/Canonical.ts"
 import {
   bounds_default,
   copyWithin,
@@ -8,7 +8,7 @@ import {
   isWithinBounds,
   readJson,
   readJsonValue
-} from "../../src/entry/BoundedJson.ts"
+} from "../../src/value/BoundedJson.ts"
 import { jsonUnits } from "../../src/conversation/PromptSize.ts"
 import { argumentsOf } from "../../layers/model/TurnParts.ts"
 import { anyValue, random } from "./HostileValues.ts"

@@ -42,7 +42,7 @@ describe("an import of troupe/embed that starts nothing", () => {
     assert.deepStrictEqual(ownIn(loaded), [
       "layers/compose/Answer.ts",
       "layers/compose/NodeService.ts",
-      "src/Ids.ts",
+      "src/value/Ids.ts",
       "src/Principal.ts"
     ])
   })

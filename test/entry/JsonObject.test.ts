@@ -1,13 +1,13 @@
 /** Whether a value is JSON, which a short walk mostly tells: it has to be what Effect's own schema says. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { bounds_default } from "../../src/entry/BoundedJson.ts"
+import { bounds_default } from "../../src/value/BoundedJson.ts"
 import {
   CheckedJson,
   CheckedJsonObject,
   CheckedJsonRecord,
   JsonObject
-} from "../../src/entry/JsonObject.ts"
+} from "../../src/value/JsonObject.ts"
 import { hostile } from "./HostileValues.ts"
 
 const shared = { a: [1, { b: null }] }

@@ -5,7 +5,7 @@ import type { MemoriesQuery, NodeService } from "../../layers/compose/NodeServic
 import { call, scripted, text } from "../../layers/compose/Testing.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName, Tenant } from "../../src/Ids.ts"
+import { AgentName, Tenant } from "../../src/value/Ids.ts"
 import { originOfCall } from "../../src/memory/MemoryOrigin.ts"
 import { MemorySpec } from "../../src/memory/MemorySpec.ts"
 import { Principal } from "../../src/Principal.ts"

@@ -4,7 +4,7 @@ import { Effect, Exit, Result } from "effect"
 import { compileForeignSchema } from "../../layers/mcp/ForeignSchema.ts"
 import { argumentsOf } from "../../layers/model/TurnParts.ts"
 import { malformedArguments } from "../../layers/runtime/tool/GateRefusal.ts"
-import { canonical } from "../../src/Canonical.ts"
+import { canonical } from "../../src/value/Canonical.ts"
 import {
   bounds_carried,
   bounds_default,
@@ -13,12 +13,12 @@ import {
   jsonTextRefusal,
   readJson,
   readJsonValue
-} from "../../src/entry/BoundedJson.ts"
+} from "../../src/value/BoundedJson.ts"
 import { inputReader } from "../../src/entry/InvalidInput.ts"
 import { jsonSchemaInput } from "../../src/tool/ToolCodec.ts"
 import { fitAnswer } from "../../src/run/AnswerSchema.ts"
 import { cleanResult } from "../../src/tool/Sanitise.ts"
-import { JsonObject } from "../../src/entry/JsonObject.ts"
+import { JsonObject } from "../../src/value/JsonObject.ts"
 import { illFormed, isKept, numbers, wellFormed } from "./NumberCorpus.ts"
 
 const around = (number: string) => `{"a":{"list":[1,"[9]",${number}],"b":true}}`

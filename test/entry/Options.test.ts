@@ -12,7 +12,7 @@ import { layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { agent } from "../../src/agent/DeclaredAgent.ts"
 import { InvalidInput } from "../../src/entry/InvalidInput.ts"
-import { AgentName } from "../../src/Ids.ts"
+import { AgentName } from "../../src/value/Ids.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 
 const home = mkdtempSync(join(tmpdir(), "troupe-options-"))

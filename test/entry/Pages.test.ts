@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
-import { everyItem, forEachPage } from "../../src/Pages.ts"
+import { everyItem, forEachPage } from "../../src/value/Pages.ts"
 
 /** A list of so many numbers from 1, and the places that were asked for. */
 const listOf = (count: number) => {

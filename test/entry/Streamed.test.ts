@@ -9,7 +9,7 @@ import type { ScriptOptions, Script } from "../../layers/model/ScriptedModelGate
 import { call } from "../../layers/model/ScriptedModelGateway.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import { ModelError, ModelGateway } from "../../services/ModelGateway.ts"
-import { rootFrame, RunId } from "../../src/Ids.ts"
+import { rootFrame, RunId } from "../../src/value/Ids.ts"
 import { AgentSpec, Principal, Tenant, tool } from "../../src/index.ts"
 
 const refund = tool(

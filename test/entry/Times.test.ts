@@ -4,7 +4,7 @@ import { Duration, Effect, Schema } from "effect"
 import { Troupe } from "../../layers/compose/Troupe.ts"
 import { call, layer as scripted } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec, Principal, tool } from "../../src/index.ts"
-import { inMilliseconds, milliseconds } from "../../src/Times.ts"
+import { inMilliseconds, milliseconds } from "../../src/value/Times.ts"
 
 const told = tool(
   {

@@ -11,7 +11,7 @@ import { dispatched_topic, TaskStore } from "../../services/TaskStore.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import { EphemeralStore } from "../../layers/ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import { AuthorizationId, ConversationId, Tenant } from "../../src/Ids.ts"
+import { AuthorizationId, ConversationId, Tenant } from "../../src/value/Ids.ts"
 import type { WorkspaceAgentAuthorization } from "../../src/permission/Authorization.ts"
 import * as Samples from "../contracts/Samples.ts"
 

@@ -2,9 +2,9 @@ import { describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import type { RunId } from "../../src/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
-import { CallId } from "../../src/Ids.ts"
+import { CallId } from "../../src/value/Ids.ts"
 import { isQuarantined } from "../contracts/Quarantined.ts"
 
 const entriesOf = Effect.fnUntraced(function* (run: RunId) {

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { createHmac } from "node:crypto"
-import { canonical } from "../../src/Canonical.ts"
+import { canonical } from "../../src/value/Canonical.ts"
 import { codesIn, erasedEvent } from "../../src/erasure/ErasedEvent.ts"
 import { namesIn, textsWithoutNames, textWithoutNames } from "../../src/erasure/ErasedValue.ts"
 import { holdsText, soughtTexts } from "../../src/erasure/SoughtText.ts"

@@ -14,7 +14,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { BrokerResponse } from "../../src/agents/Broker.ts"
 import { graphAgent } from "../../src/graph/GraphAgent.ts"
 import { loadGraph } from "../../src/graph/ToolGraph.ts"
-import { AgentName, ConversationId } from "../../src/Ids.ts"
+import { AgentName, ConversationId } from "../../src/value/Ids.ts"
 import { toolKeyOf } from "../../src/tool/ToolSpec.ts"
 import * as H from "../runtime/Harness.ts"
 

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { RunJournal } from "../../services/RunJournal.ts"
-import { AgentName, Tenant } from "../../src/Ids.ts"
+import { AgentName, Tenant } from "../../src/value/Ids.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { TurnCost } from "../../src/cost/TurnCost.ts"
 import * as Samples from "../contracts/Samples.ts"

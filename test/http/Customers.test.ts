@@ -1,7 +1,7 @@
 /** Two customers of one tenant, and what each can read of the other and of the staff. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { AgentName, RunId } from "../../src/Ids.ts"
+import { AgentName, RunId } from "../../src/value/Ids.ts"
 import * as H from "../runtime/Harness.ts"
 import { asks, calls, ends, proposed, Script, turns } from "./Script.ts"
 import type { Who } from "./Service.ts"

@@ -1,7 +1,7 @@
 /** A message that could not be delivered, for tests of routes. */
 import { Effect } from "effect"
 import { Outbox } from "../../services/Outbox.ts"
-import { MessageId, Tenant } from "../../src/Ids.ts"
+import { MessageId, Tenant } from "../../src/value/Ids.ts"
 
 export const letter = MessageId.make("22222222-2222-4222-8222-222222222222")
 

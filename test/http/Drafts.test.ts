@@ -9,7 +9,7 @@ import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.t
 import { DraftStore } from "../../services/platform/contracts/DraftStore.ts"
 import { RecordImporter } from "../../services/platform/RecordImporter.ts"
 import { WorkspaceReader } from "../../services/platform/WorkspaceReader.ts"
-import { Tenant } from "../../src/Ids.ts"
+import { Tenant } from "../../src/value/Ids.ts"
 import type { DraftProposal } from "../../src/platform/contracts/Draft.ts"
 import { FrameworkId, SystemId } from "../../src/platform/contracts/RecordId.ts"
 import { sample } from "../platform/Records.ts"

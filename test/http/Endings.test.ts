@@ -8,7 +8,7 @@ import { layer as scripted, text } from "../../layers/model/ScriptedModelGateway
 import { View } from "../../scripts/chat/View.ts"
 import { ModelError } from "../../services/ModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName, RunId } from "../../src/Ids.ts"
+import { AgentName, RunId } from "../../src/value/Ids.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { ends, Script } from "./Script.ts"

@@ -1,7 +1,7 @@
 /** Erasures over a real socket. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { AgentName, ConversationId } from "../../src/Ids.ts"
+import { AgentName, ConversationId } from "../../src/value/Ids.ts"
 import { ask, layer as service } from "./Service.ts"
 import * as Samples from "../contracts/Samples.ts"
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
-import { RunId } from "../../src/Ids.ts"
+import { RunId } from "../../src/value/Ids.ts"
 import type { Who } from "./Service.ts"
 import * as H from "../runtime/Harness.ts"
 import { asks, calls, ends, proposed, Script, turns } from "./Script.ts"

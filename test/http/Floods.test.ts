@@ -8,7 +8,7 @@ import { inLongForm } from "../InLongForm.ts"
 import type { Who } from "./Service.ts"
 import { ask, layerWith, listen, tokenOf } from "./Service.ts"
 import { calls, ends, Script } from "./Script.ts"
-import { RunId } from "../../src/Ids.ts"
+import { RunId } from "../../src/value/Ids.ts"
 
 const send = (as: Who) => ask("/v1/messages", { as, json: { agent: "spectral", text: "x" } })
 

@@ -1,7 +1,7 @@
 /** Messages over HTTP to several agents of one conversation. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { RunId } from "../../src/Ids.ts"
+import { RunId } from "../../src/value/Ids.ts"
 import { ends } from "./Script.ts"
 import type { Who } from "./Service.ts"
 import { ask, layer } from "./Service.ts"

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { KillSwitch } from "../../services/KillSwitch.ts"
-import { Tenant } from "../../src/Ids.ts"
+import { Tenant } from "../../src/value/Ids.ts"
 import { ask, layer as service } from "./Service.ts"
 
 const turn = (on: unknown, as: "olga" | "vera" | "stranger") =>

@@ -12,7 +12,7 @@ import * as Stores from "../../layers/compose/Stores.ts"
 import { layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { Principal } from "../../src/Principal.ts"
-import { Tenant } from "../../src/Ids.ts"
+import { Tenant } from "../../src/value/Ids.ts"
 
 const token = "a-token-of-olgas"
 const principal = new Principal({ id: "olga", tenant: Tenant.make("acme"), roles: ["operator"] })

@@ -6,7 +6,7 @@ import { TestClock } from "effect/testing"
 import * as Metrics from "../../layers/http/Metrics.ts"
 import { Credentials, Unauthorized } from "../../services/Credentials.ts"
 import { StoreError } from "../../services/StoreError.ts"
-import { Tenant } from "../../src/Ids.ts"
+import { Tenant } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 
 const hour_ms = 3_600_000

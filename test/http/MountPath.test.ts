@@ -12,7 +12,7 @@ import type { Http, NodeService } from "../../layers/compose/NodeService.ts"
 import { start } from "../../layers/compose/NodeService.ts"
 import { layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName, Tenant } from "../../src/Ids.ts"
+import { AgentName, Tenant } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 
 const olga = new Principal({ id: "olga", tenant: Tenant.make("acme"), roles: ["operator"] })

@@ -14,7 +14,7 @@ import type { Http, NodeService } from "../../layers/compose/NodeService.ts"
 import { start } from "../../layers/compose/NodeService.ts"
 import { layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName, Tenant } from "../../src/Ids.ts"
+import { AgentName, Tenant } from "../../src/value/Ids.ts"
 import type { Role } from "../../src/Principal.ts"
 import { Principal } from "../../src/Principal.ts"
 

@@ -11,7 +11,7 @@ import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.t
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { RecordImporter } from "../../services/platform/RecordImporter.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName, Tenant } from "../../src/Ids.ts"
+import { AgentName, Tenant } from "../../src/value/Ids.ts"
 import { failure, sample, some } from "../platform/Records.ts"
 import { migratedLayer } from "../sql/Engines.ts"
 import type { Who } from "./Service.ts"

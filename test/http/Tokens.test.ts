@@ -4,7 +4,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { AccessTokens } from "../../services/AccessTokens.ts"
 import { Credentials } from "../../services/Credentials.ts"
-import { TokenId } from "../../src/Ids.ts"
+import { TokenId } from "../../src/value/Ids.ts"
 import type { Who } from "./Service.ts"
 import { ask, layer as service, layerWith, listen } from "./Service.ts"
 

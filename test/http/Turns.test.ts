@@ -9,7 +9,7 @@ import type { FeedItem } from "../../services/AgentRuntime.ts"
 import { openStream } from "../../services/AgentRuntime.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName, RunId } from "../../src/Ids.ts"
+import { AgentName, RunId } from "../../src/value/Ids.ts"
 import { ask, credentials, listen } from "./Service.ts"
 
 /** A model that emits half of its text, waits for a signal, and emits the rest. */

@@ -1,7 +1,7 @@
 import { assert, layer as suite } from "@effect/vitest"
 import { Effect } from "effect"
 import { TaskStore } from "../../services/TaskStore.ts"
-import { AgentName, ConversationId } from "../../src/Ids.ts"
+import { AgentName, ConversationId } from "../../src/value/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { ask, layer } from "./Service.ts"
 

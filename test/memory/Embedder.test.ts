@@ -6,7 +6,7 @@ import * as EphemeralMemoryStore from "../../layers/ephemeral/EphemeralMemorySto
 import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
 import { EmbeddingFailed, MemoryEmbedder } from "../../services/MemoryEmbedder.ts"
-import { AgentName, ConversationId, Tenant } from "../../src/Ids.ts"
+import { AgentName, ConversationId, Tenant } from "../../src/value/Ids.ts"
 
 type Embed = MemoryEmbedder["embed"]
 

@@ -1,7 +1,7 @@
 /** The pure rules of memory: anchors, kinds, copies, duplicates, what goes on. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { AgentName, ConversationId, RunId, Tenant } from "../../src/Ids.ts"
+import { AgentName, ConversationId, RunId, Tenant } from "../../src/value/Ids.ts"
 import * as Anchors from "../../src/memory/MemoryAnchors.ts"
 import { CanonicalText, comparedText, findCanonical } from "../../src/memory/CanonicalText.ts"
 import { classify, typologyOf } from "../../src/memory/Classification.ts"

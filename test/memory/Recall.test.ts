@@ -1,7 +1,7 @@
 /** The order of what is recalled, its bound in tokens, and how a prompt shows it. */
 import { assert, describe, it } from "@effect/vitest"
 import { estimateTokens } from "../../src/conversation/TokenEstimate.ts"
-import { RunId } from "../../src/Ids.ts"
+import { RunId } from "../../src/value/Ids.ts"
 import type { MemoryRow } from "../../src/memory/MemoryRow.ts"
 import { rank, withoutRepetitions } from "../../src/memory/Ranking.ts"
 import { hasMemoryMark, lineOf, promptText, withinTokens } from "../../src/memory/RecalledLines.ts"

@@ -1,5 +1,5 @@
 /** Rows as a store gives them. */
-import { AgentName, Tenant } from "../../src/Ids.ts"
+import { AgentName, Tenant } from "../../src/value/Ids.ts"
 import { MemoryId } from "../../src/memory/MemoryRow.ts"
 import type { MemoryRow } from "../../src/memory/MemoryRow.ts"
 

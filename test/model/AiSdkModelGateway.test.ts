@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { CallId } from "../../src/Ids.ts"
+import { CallId } from "../../src/value/Ids.ts"
 import { ask, key } from "./Gateway.ts"
 import { finish, refuse, say, serve, status, stream, think, tool, usage } from "./ChatServer.ts"
 import type { Answer } from "./ChatServer.ts"

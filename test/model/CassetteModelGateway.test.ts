@@ -14,7 +14,7 @@ import { call, fails, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ModelRequest } from "../../services/ModelGateway.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
-import { CallId, FrameId, RunId } from "../../src/Ids.ts"
+import { CallId, FrameId, RunId } from "../../src/value/Ids.ts"
 import { request } from "./Gateway.ts"
 
 const digest = NodeCrypto.layerDigest

@@ -6,7 +6,7 @@ import * as ModelFromEnv from "../../layers/model/ModelFromEnv.ts"
 import type { TurnPolicy } from "../../layers/model/AiSdkModelGateway.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ModelError, ModelRequest } from "../../services/ModelGateway.ts"
-import { AgentName, FrameId, RunId } from "../../src/Ids.ts"
+import { AgentName, FrameId, RunId } from "../../src/value/Ids.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 
 export const key = "sk-test-1234567890abcdef"

@@ -10,7 +10,7 @@ import * as LanguageModelGateway from "../../layers/model/LanguageModelGateway.t
 import { AnswerHeard } from "../../layers/model/RateLimitHeaders.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ModelError, ModelRequest } from "../../services/ModelGateway.ts"
-import { CallId } from "../../src/Ids.ts"
+import { CallId } from "../../src/value/Ids.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { request } from "./Gateway.ts"
 import { by, call, finish, languageModel, say, think, usage } from "./ScriptedLanguageModel.ts"

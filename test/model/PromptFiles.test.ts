@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import type { FilePart } from "../../src/conversation/Part.ts"
-import { CallId } from "../../src/Ids.ts"
+import { CallId } from "../../src/value/Ids.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import { serve } from "./ChatServer.ts"
 import {

@@ -4,7 +4,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { toPrompt } from "../../layers/model/ProviderPrompt.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
-import { CallId } from "../../src/Ids.ts"
+import { CallId } from "../../src/value/Ids.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
 
 const user = (text: string): TranscriptEntry => ({ role: "user", text })

@@ -16,7 +16,7 @@ import {
 } from "./WireEvents.ts"
 import { withRan } from "../../layers/model/TurnParts.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
-import { CallId } from "../../src/Ids.ts"
+import { CallId } from "../../src/value/Ids.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { body, pieces } from "./Wires.ts"
 import { anthropic, compatible, responses } from "./WireTurns.ts"

@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
 import { Troupe } from "../../layers/compose/Troupe.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName } from "../../src/Ids.ts"
+import { AgentName } from "../../src/value/Ids.ts"
 import { error, finish, say, serve, status, stream } from "./ChatServer.ts"
 
 const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help." })

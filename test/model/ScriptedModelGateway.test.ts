@@ -17,7 +17,7 @@ import type { Script, ScriptOptions } from "../../layers/model/ScriptedModelGate
 import { ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ModelRequest } from "../../services/ModelGateway.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
-import { AgentName, FrameId, RunId } from "../../src/Ids.ts"
+import { AgentName, FrameId, RunId } from "../../src/value/Ids.ts"
 
 const request = (over: Partial<ModelRequest> = {}): ModelRequest => ({
   run: RunId.make("00000000-0000-4000-8000-000000000001"),

@@ -4,7 +4,7 @@ import { ConfigProvider, Effect, Layer } from "effect"
 import { start } from "../../layers/compose/NodeService.ts"
 import { Troupe } from "../../layers/compose/Troupe.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName } from "../../src/Ids.ts"
+import { AgentName } from "../../src/value/Ids.ts"
 import { finish, say, serve, stream } from "./ChatServer.ts"
 
 const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help." })

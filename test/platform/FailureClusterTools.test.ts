@@ -8,7 +8,7 @@ import { FailureClusterReader } from "../../services/platform/contracts/FailureC
 import type { FailureClusterTriage } from "../../services/platform/FailureClusterTriage.ts"
 import type { PlatformStores } from "../../services/platform/PlatformStores.ts"
 import { RecordImporter } from "../../services/platform/RecordImporter.ts"
-import { Tenant } from "../../src/Ids.ts"
+import { Tenant } from "../../src/value/Ids.ts"
 import { permissionOf } from "../../src/tool/SideEffects.ts"
 import { toolKeyOf } from "../../src/tool/ToolSpec.ts"
 import { failure, odd, sample, some } from "./Records.ts"

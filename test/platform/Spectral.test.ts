@@ -12,7 +12,7 @@ import { ChangesetStore } from "../../services/platform/contracts/ChangesetStore
 import { WorkspaceSettings } from "../../services/platform/WorkspaceSettings.ts"
 import { RecordImporter } from "../../services/platform/RecordImporter.ts"
 import { spectral_name, spectralAgents } from "../../src/agents/Spectral.ts"
-import { ConversationId, Tenant } from "../../src/Ids.ts"
+import { ConversationId, Tenant } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { eventually } from "../contracts/Contract.ts"
 import { sample } from "./Records.ts"

@@ -2,7 +2,7 @@
 import { assert } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { handlerEffect } from "../../layers/runtime/tool/HandlerEffect.ts"
-import { CallId, ConversationId, RunId, Tenant } from "../../src/Ids.ts"
+import { CallId, ConversationId, RunId, Tenant } from "../../src/value/Ids.ts"
 import type { CallContext, GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 import { contextOf, unobserved } from "../tool/CallContexts.ts"
 

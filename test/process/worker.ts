@@ -25,8 +25,15 @@ import { RunJournal } from "../../services/RunJournal.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { webhook_topic } from "../../src/delivery/Webhook.ts"
 import { ToolTransientError } from "../../src/error/ToolError.ts"
-import type { CallId } from "../../src/Ids.ts"
-import { AgentName, ApprovalId, ConversationId, MessageId, RunId, Tenant } from "../../src/Ids.ts"
+import type { CallId } from "../../src/value/Ids.ts"
+import {
+  AgentName,
+  ApprovalId,
+  ConversationId,
+  MessageId,
+  RunId,
+  Tenant
+} from "../../src/value/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import type { RunAccepted } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"

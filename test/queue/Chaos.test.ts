@@ -6,7 +6,7 @@ import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.t
 import { ToolQueueConfig } from "../../layers/runtime/queue/ToolQueueConfig.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
-import { Tenant } from "../../src/Ids.ts"
+import { Tenant } from "../../src/value/Ids.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import { readReply } from "../../src/tool/ToolMessage.ts"
 import * as Declared from "./Declared.ts"

@@ -4,7 +4,7 @@ import { Deferred, Effect, Exit, Logger, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { makeClaimLoop, makeClaimNames } from "../../layers/runtime/relay/ClaimLoop.ts"
 import { StoreError } from "../../services/StoreError.ts"
-import type { Tenant } from "../../src/Ids.ts"
+import type { Tenant } from "../../src/value/Ids.ts"
 
 const config = { concurrency: 1, sweep_ms: 1_000, stop_ms: 0 }
 

@@ -5,7 +5,7 @@ import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.t
 import { StoreError } from "../../services/StoreError.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
-import { Tenant } from "../../src/Ids.ts"
+import { Tenant } from "../../src/value/Ids.ts"
 import type { Governance } from "../../src/tool/Governance.ts"
 import { resultSubject } from "../../src/semstreams/Subjects.ts"
 import { eventually } from "../contracts/Contract.ts"

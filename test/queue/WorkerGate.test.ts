@@ -5,7 +5,7 @@ import * as ToolWorker from "../../layers/compose/ToolWorker.ts"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
 import { PermissionPolicy } from "../../services/PermissionPolicy.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
-import { Tenant } from "../../src/Ids.ts"
+import { Tenant } from "../../src/value/Ids.ts"
 import { policyOf } from "../../src/permission/Policy.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 

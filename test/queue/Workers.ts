@@ -6,7 +6,7 @@ import * as LocalToolRegistry from "../../layers/runtime/desk/LocalToolRegistry.
 import { ToolQueueConfig } from "../../layers/runtime/queue/ToolQueueConfig.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
-import { Tenant } from "../../src/Ids.ts"
+import { Tenant } from "../../src/value/Ids.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { CallContext as Called } from "../../src/tool/GovernedTool.ts"
 import type { Governance } from "../../src/tool/Governance.ts"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { RunId } from "../../src/Ids.ts"
+import { RunId } from "../../src/value/Ids.ts"
 import { isErased, erasedPlaces } from "../../src/replay/Erased.ts"
 import { recordedDecisions, replayJournal } from "../../src/replay/JournalReplay.ts"
 import type { JournalEntry, RunEvent } from "../../src/run/RunEvent.ts"

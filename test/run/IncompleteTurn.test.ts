@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { FinishReason, ModelTurned, ProposedCall, RunEvent } from "../../src/run/RunEvent.ts"
-import { frameOpenedBy, rootFrame } from "../../src/Ids.ts"
+import { frameOpenedBy, rootFrame } from "../../src/value/Ids.ts"
 import { delegated, first, proposal, says, second, started } from "./Scenes.ts"
 
 const turn = (given: Partial<ModelTurned>): RunEvent => ({

@@ -5,8 +5,15 @@
 import { Result } from "effect"
 import type { Decision } from "../../src/approval/Approval.ts"
 import type { TurnCost } from "../../src/cost/TurnCost.ts"
-import type { CallId, FrameId } from "../../src/Ids.ts"
-import { AgentName, ApprovalId, callId, frameOpenedBy, rootFrame, RunId } from "../../src/Ids.ts"
+import type { CallId, FrameId } from "../../src/value/Ids.ts"
+import {
+  AgentName,
+  ApprovalId,
+  callId,
+  frameOpenedBy,
+  rootFrame,
+  RunId
+} from "../../src/value/Ids.ts"
 import type { Amendment } from "../../src/run/RunCommand.ts"
 import { cancelRun, decideApproval, expireApproval, settleCall } from "../../src/run/RunCommand.ts"
 import { conclude } from "../../src/run/RunConclusion.ts"

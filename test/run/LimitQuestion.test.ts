@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { callId, frameOpenedBy, rootFrame } from "../../src/Ids.ts"
+import { callId, frameOpenedBy, rootFrame } from "../../src/value/Ids.ts"
 import { breachOf } from "../../src/run/RunBreach.ts"
 import { conclude } from "../../src/run/RunConclusion.ts"
 import { decide } from "../../src/run/RunDecider.ts"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { frameOpenedBy } from "../../src/Ids.ts"
+import { frameOpenedBy } from "../../src/value/Ids.ts"
 import { needOf, needsOf, stillNeeded, toolOf, versionOf } from "../../src/run/Needs.ts"
 import { fold } from "../../src/run/RunState.ts"
 import * as Samples from "../contracts/Samples.ts"

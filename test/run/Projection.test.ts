@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { callId, rootFrame } from "../../src/Ids.ts"
+import { callId, rootFrame } from "../../src/value/Ids.ts"
 import type { Projection } from "../../src/run/Projection.ts"
 import { project } from "../../src/run/Projection.ts"
 import type { RunEnded, RunEvent } from "../../src/run/RunEvent.ts"

@@ -9,7 +9,7 @@ import {
 } from "../../src/run/Quarantine.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { fold } from "../../src/run/RunState.ts"
-import { CallId, FrameId } from "../../src/Ids.ts"
+import { CallId, FrameId } from "../../src/value/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { corrupted } from "./Corrupted.ts"
 

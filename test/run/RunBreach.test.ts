@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { TurnCost } from "../../src/cost/TurnCost.ts"
-import { callId, rootFrame } from "../../src/Ids.ts"
+import { callId, rootFrame } from "../../src/value/Ids.ts"
 import { breachOf, extensionOf, extensionText, limitPlace, maxOf } from "../../src/run/RunBreach.ts"
 import type { ModelTurned, Outcome } from "../../src/run/RunEvent.ts"
 import type { LimitName, RunLimits } from "../../src/run/RunLimits.ts"

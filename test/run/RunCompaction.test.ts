@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { callId, rootFrame } from "../../src/Ids.ts"
+import { callId, rootFrame } from "../../src/value/Ids.ts"
 import type { Play } from "./Interleaving.ts"
 import { give } from "./Interleaving.ts"
 import {

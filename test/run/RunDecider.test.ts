@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { AgentName, callId, frameOpenedBy, rootFrame } from "../../src/Ids.ts"
+import { AgentName, callId, frameOpenedBy, rootFrame } from "../../src/value/Ids.ts"
 import { conclude } from "../../src/run/RunConclusion.ts"
 import { decide } from "../../src/run/RunDecider.ts"
 import { cancelRun } from "../../src/run/RunCommand.ts"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { callId, frameOpenedBy, rootFrame } from "../../src/Ids.ts"
+import { callId, frameOpenedBy, rootFrame } from "../../src/value/Ids.ts"
 import { decide } from "../../src/run/RunDecider.ts"
 import type { Outcome, ProposedCall, RunEvent } from "../../src/run/RunEvent.ts"
 import { isParkable } from "../../src/run/RunState.ts"

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
-import { AgentName } from "../../src/Ids.ts"
+import { AgentName } from "../../src/value/Ids.ts"
 import { RunFilters } from "../../src/api/Filters.ts"
 import { RunItem, runItem, WaitingFor } from "../../src/run/RunItem.ts"
 import { RunStatus } from "../../src/run/RunState.ts"

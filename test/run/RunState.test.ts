@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Spending } from "../../src/cost/Spending.ts"
-import { callId, frameOpenedBy, rootFrame } from "../../src/Ids.ts"
+import { callId, frameOpenedBy, rootFrame } from "../../src/value/Ids.ts"
 import { answerText } from "../../src/run/CallResult.ts"
 import { conclude } from "../../src/run/RunConclusion.ts"
 import { decide } from "../../src/run/RunDecider.ts"

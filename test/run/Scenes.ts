@@ -3,8 +3,8 @@
  */
 import type { Decision } from "../../src/approval/Approval.ts"
 import type { TurnCost } from "../../src/cost/TurnCost.ts"
-import type { CallId, FrameId } from "../../src/Ids.ts"
-import { AgentName, callId, frameOpenedBy, rootFrame } from "../../src/Ids.ts"
+import type { CallId, FrameId } from "../../src/value/Ids.ts"
+import { AgentName, callId, frameOpenedBy, rootFrame } from "../../src/value/Ids.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import { decideApproval } from "../../src/run/RunCommand.ts"
 import type { ModelTurned, Outcome, ProposedCall, RunEvent } from "../../src/run/RunEvent.ts"

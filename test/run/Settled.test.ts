@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import type { Decision } from "../../src/approval/Approval.ts"
-import { AgentName, callId, rootFrame } from "../../src/Ids.ts"
+import { AgentName, callId, rootFrame } from "../../src/value/Ids.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
 import { cancelRun, decideApproval, expireApproval, settleCall } from "../../src/run/RunCommand.ts"
 import type { ApprovalRequested } from "../../src/run/RunEvent.ts"

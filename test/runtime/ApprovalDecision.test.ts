@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
-import { ApprovalId, Tenant } from "../../src/Ids.ts"
+import { ApprovalId, Tenant } from "../../src/value/Ids.ts"
 import type { Role } from "../../src/Principal.ts"
 import type { Governance } from "../../src/tool/GovernedTool.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import type { RunId } from "../../src/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { JournalError } from "../../services/RunJournal.ts"

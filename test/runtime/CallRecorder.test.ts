@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName, CallId, RunId, Tenant } from "../../src/Ids.ts"
+import { AgentName, CallId, RunId, Tenant } from "../../src/value/Ids.ts"
 import type { CallRecord } from "../../src/tool/CallRecord.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"

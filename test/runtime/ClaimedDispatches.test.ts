@@ -9,8 +9,8 @@ import { Outbox } from "../../services/Outbox.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import type { RunId } from "../../src/Ids.ts"
-import { RunId as Id } from "../../src/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
+import { RunId as Id } from "../../src/value/Ids.ts"
 import * as H from "./Harness.ts"
 
 const lease_ms = 60_000

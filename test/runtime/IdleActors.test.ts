@@ -13,7 +13,7 @@ import { AgentMemories, AgentMemory } from "../../services/AgentMemory.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import { ConversationId, Tenant } from "../../src/Ids.ts"
+import { ConversationId, Tenant } from "../../src/value/Ids.ts"
 import { row } from "../memory/Rows.ts"
 import * as H from "./Harness.ts"
 

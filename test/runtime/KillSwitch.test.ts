@@ -7,7 +7,7 @@ import * as LocalKillSwitch from "../../layers/runtime/desk/LocalKillSwitch.ts"
 import { KillSwitch } from "../../services/KillSwitch.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import { ToolStops } from "../../services/ToolStops.ts"
-import { Tenant } from "../../src/Ids.ts"
+import { Tenant } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 
 const [acme, other] = [Tenant.make("acme"), Tenant.make("other")]

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Json } from "../../src/Canonical.ts"
+import type { Json } from "../../src/value/Canonical.ts"
 import { empty_text } from "../../src/run/RunGuard.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"

@@ -18,7 +18,7 @@ import {
   questionsOf
 } from "../../layers/runtime/desk/OpenQuestions.ts"
 import * as Questions from "../../layers/runtime/desk/OpenQuestions.ts"
-import { ApprovalId, RunId } from "../../src/Ids.ts"
+import { ApprovalId, RunId } from "../../src/value/Ids.ts"
 import * as RunStates from "../../src/run/RunState.ts"
 import * as NoAgents from "../contracts/NoAgents.ts"
 import * as Samples from "../contracts/Samples.ts"

@@ -11,7 +11,7 @@ import { OutboxReader } from "../../services/OutboxReader.ts"
 import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
-import { MessageId, Tenant } from "../../src/Ids.ts"
+import { MessageId, Tenant } from "../../src/value/Ids.ts"
 
 const tenant = Tenant.make("acme")
 const idOf = (n: number) =>

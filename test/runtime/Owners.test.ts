@@ -7,7 +7,7 @@ import { RunJournal } from "../../services/RunJournal.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
-import { ConversationId } from "../../src/Ids.ts"
+import { ConversationId } from "../../src/value/Ids.ts"
 import * as H from "./Harness.ts"
 
 const config = { lease_ms: 1_000, sweep_ms: 500 }

@@ -11,8 +11,8 @@ import { layer as scripted, text } from "../../layers/model/ScriptedModelGateway
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import { PermissionPolicy } from "../../services/PermissionPolicy.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName } from "../../src/Ids.ts"
-import type { RunId } from "../../src/Ids.ts"
+import { AgentName } from "../../src/value/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import { Policy, policyOf } from "../../src/permission/Policy.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { ToolPolicyError, ToolTransientError } from "../../src/error/ToolError.ts"
-import type { RunId } from "../../src/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import * as Replay from "../../layers/compose/Replay.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Schema, Stream } from "effect"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { ConversationId } from "../../src/Ids.ts"
+import { ConversationId } from "../../src/value/Ids.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"

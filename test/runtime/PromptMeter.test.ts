@@ -7,7 +7,7 @@ import type { Chapter, Past } from "../../src/conversation/Compaction.ts"
 import { no_past, pastUnits, shownPast } from "../../src/conversation/Compaction.ts"
 import { sizeOf } from "../../src/conversation/PromptSize.ts"
 import { estimateTokens } from "../../src/conversation/TokenEstimate.ts"
-import { AgentName, rootFrame } from "../../src/Ids.ts"
+import { AgentName, rootFrame } from "../../src/value/Ids.ts"
 import { frameOf } from "../../src/run/RunLookup.ts"
 import * as Scenes from "../run/Scenes.ts"
 

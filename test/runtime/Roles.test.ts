@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Schema } from "effect"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName } from "../../src/Ids.ts"
+import { AgentName } from "../../src/value/Ids.ts"
 import {
   effectivePermission,
   permissionFor,

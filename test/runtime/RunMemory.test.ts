@@ -4,7 +4,7 @@ import { start } from "../../layers/compose/NodeService.ts"
 import * as Scripted from "../../layers/model/ScriptedModelGateway.ts"
 import { RunMemory } from "../../layers/runtime/loop/RunMemory.ts"
 import { AgentSpec, Principal, tool } from "../../src/index.ts"
-import { Tenant } from "../../src/Ids.ts"
+import { Tenant } from "../../src/value/Ids.ts"
 
 const acme = Tenant.make("acme")
 const other = Tenant.make("other")

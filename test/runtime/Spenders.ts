@@ -2,7 +2,7 @@
 import { Effect, Layer, Schema, Stream } from "effect"
 import { LanguageModel } from "effect/ai"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import type { RunId } from "../../src/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { CallContext } from "../../src/tool/GovernedTool.ts"
 import { CostLedger } from "../../services/CostLedger.ts"

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
-import { AgentName } from "../../src/Ids.ts"
+import { AgentName } from "../../src/value/Ids.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 

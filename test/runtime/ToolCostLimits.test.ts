@@ -1,9 +1,9 @@
 /** What the bodies of tools spend on models: their limits, their sums, and what is known of them afterwards. */
 import { assert, describe, it } from "@effect/vitest"
 import { BigDecimal, Effect, Layer, Metric } from "effect"
-import { parseDecimal, decimalText } from "../../src/cost/Decimal.ts"
+import { parseDecimal, decimalText } from "../../src/value/Decimal.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
-import type { RunId } from "../../src/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { CallContext } from "../../src/tool/GovernedTool.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"

@@ -6,7 +6,7 @@ import { effectivePermission, Policy, policyOf } from "../../src/permission/Poli
 import { read_only_groups } from "../../src/tool/ToolGroup.ts"
 import { ToolTransientError } from "../../src/error/ToolError.ts"
 import { KillSwitch } from "../../services/KillSwitch.ts"
-import { Tenant } from "../../src/Ids.ts"
+import { Tenant } from "../../src/value/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
-import { Tenant } from "../../src/Ids.ts"
+import { Tenant } from "../../src/value/Ids.ts"
 import { ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { ToolAttempt } from "../../services/ToolAttemptObserver.ts"

@@ -10,7 +10,7 @@ import type { FeedItem } from "../../services/AgentRuntime.ts"
 import { feedStream } from "../../services/AgentRuntime.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import { ConversationId } from "../../src/Ids.ts"
+import { ConversationId } from "../../src/value/Ids.ts"
 import * as H from "./Harness.ts"
 
 const conversation = ConversationId.make("c-1")

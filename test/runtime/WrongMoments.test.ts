@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
-import { ApprovalId, CallId, RunId, Tenant } from "../../src/Ids.ts"
+import { ApprovalId, CallId, RunId, Tenant } from "../../src/value/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import * as H from "./Harness.ts"
 

@@ -4,9 +4,9 @@
  */
 import { createHash } from "node:crypto"
 import { tenantKey } from "../../layers/ephemeral/EphemeralStore.ts"
-import { canonical } from "../../src/Canonical.ts"
-import type { CallId, RunId } from "../../src/Ids.ts"
-import { rootFrame } from "../../src/Ids.ts"
+import { canonical } from "../../src/value/Canonical.ts"
+import type { CallId, RunId } from "../../src/value/Ids.ts"
+import { rootFrame } from "../../src/value/Ids.ts"
 import { project } from "../../src/run/Projection.ts"
 import type { JournalEntry, Repeats, RunEvent } from "../../src/run/RunEvent.ts"
 import type { CallState, FoldState } from "../../src/run/RunState.ts"

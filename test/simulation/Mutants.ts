@@ -3,7 +3,7 @@
  * one that is not says that the simulation looks at too little.
  */
 import { Effect } from "effect"
-import type { RunId } from "../../src/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import { fold, statusOf } from "../../src/run/RunState.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { mayEndWait } from "../../src/run/RunEvent.ts"

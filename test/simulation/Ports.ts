@@ -20,7 +20,7 @@ import { JournalError, RunJournal } from "../../services/RunJournal.ts"
 import { IdempotencyKeys } from "../../services/IdempotencyKeys.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import type { RunId } from "../../src/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import type { Process } from "./Kernel.ts"
 import type { Act, World } from "./World.ts"
 

@@ -17,7 +17,7 @@ import {
 } from "../../src/agents/Spectral.ts"
 import type { SpecialistName } from "../../src/agents/Spectral.ts"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import type { RunId } from "../../src/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import type { Policy } from "../../src/permission/Policy.ts"
 import * as H from "../runtime/Harness.ts"
 

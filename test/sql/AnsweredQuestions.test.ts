@@ -7,7 +7,7 @@ import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
-import type { RunId } from "../../src/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import * as H from "../runtime/Harness.ts"
 import { engines } from "./Engines.ts"
 

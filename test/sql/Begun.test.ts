@@ -5,7 +5,7 @@ import { Outbox } from "../../services/Outbox.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import type { NewTask } from "../../services/TaskStore.ts"
 import { dispatched_topic, TaskStore } from "../../services/TaskStore.ts"
-import { ConversationId } from "../../src/Ids.ts"
+import { ConversationId } from "../../src/value/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { onEngines } from "./Engines.ts"
 

@@ -13,7 +13,7 @@ import { call, layer as scripted } from "../../layers/model/ScriptedModelGateway
 import * as DirectoryChecks from "../../layers/sql/examination/DirectoryChecks.ts"
 import { marker } from "../../layers/sql/engine/ErasedFiles.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName } from "../../src/Ids.ts"
+import { AgentName } from "../../src/value/Ids.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import * as Children from "../process/Child.ts"
 import { inLongForm } from "../InLongForm.ts"

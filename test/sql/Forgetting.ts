@@ -5,7 +5,7 @@
 import { assert } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { SqlClient, Statement } from "effect/sql"
-import type { Tenant } from "../../src/Ids.ts"
+import type { Tenant } from "../../src/value/Ids.ts"
 
 /** `t.tenant = $1::text`, also as the index of conversations has it. */
 const comparison = /(?:\b\w+\.)?tenant(?: \|\| '')? = (\$\d+)(?:::text)?/g

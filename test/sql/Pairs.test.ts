@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { RunJournal } from "../../services/RunJournal.ts"
-import type { RunId } from "../../src/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { onEngines } from "./Engines.ts"
 

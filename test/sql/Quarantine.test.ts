@@ -1,7 +1,7 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import type { RunId } from "../../src/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import type { Damage } from "../contracts/Quarantined.ts"

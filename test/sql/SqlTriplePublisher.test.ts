@@ -2,7 +2,7 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TriplePublisher } from "../../services/TriplePublisher.ts"
-import { Tenant } from "../../src/Ids.ts"
+import { Tenant } from "../../src/value/Ids.ts"
 import { onEngines } from "./Engines.ts"
 
 onEngines("the graph", (it) => {

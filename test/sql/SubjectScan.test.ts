@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { FoundRows } from "../../services/MemoryStore.ts"
 import { MemoryStore } from "../../services/MemoryStore.ts"
-import type { Tenant } from "../../src/Ids.ts"
+import type { Tenant } from "../../src/value/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { onEngines } from "./Engines.ts"
 

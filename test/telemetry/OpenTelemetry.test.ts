@@ -16,7 +16,7 @@ import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.t
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as OpenTelemetry from "../../layers/telemetry/OpenTelemetry.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName } from "../../src/Ids.ts"
+import { AgentName } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { InvalidInput } from "../../src/entry/InvalidInput.ts"

@@ -9,7 +9,7 @@ import { RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { toolOf } from "../../src/run/Needs.ts"
-import { AgentName, ConversationId } from "../../src/Ids.ts"
+import { AgentName, ConversationId } from "../../src/value/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
 
 /** An agent without a tool. */

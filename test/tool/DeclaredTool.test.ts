@@ -13,7 +13,7 @@ import {
   ToolUserError
 } from "../../src/error/ToolError.ts"
 import { isRetried, retryPolicyOf } from "../../src/tool/RetryPolicy.ts"
-import type { Json } from "../../src/Canonical.ts"
+import type { Json } from "../../src/value/Canonical.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import { refusalText } from "../../src/tool/ValueRefused.ts"
 import type { CallContext, GovernedContext, GovernedTool } from "../../src/tool/GovernedTool.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Context, Effect, Layer, Result, Schema, Stream } from "effect"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName, ConversationId, Tenant } from "../../src/Ids.ts"
+import { AgentName, ConversationId, Tenant } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { ToolPolicyError } from "../../src/error/ToolError.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"

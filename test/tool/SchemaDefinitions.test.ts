@@ -1,7 +1,7 @@
 /** Definitions of JSON Schemas from outside: checked by them in bounded time, or refused. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit } from "effect"
-import type { Json } from "../../src/Canonical.ts"
+import type { Json } from "../../src/value/Canonical.ts"
 import { jsonSchemaInput } from "../../src/tool/ToolCodec.ts"
 import { refusalText } from "../../src/tool/ValueRefused.ts"
 import { valueDepthMax } from "../../src/tool/SchemaDefinitions.ts"

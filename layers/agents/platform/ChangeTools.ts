@@ -8,7 +8,7 @@ import { ChangesetStore } from "../../../services/platform/contracts/ChangesetSt
 import { WorkspaceReader } from "../../../services/platform/WorkspaceReader.ts"
 import { WorkspaceSettings } from "../../../services/platform/WorkspaceSettings.ts"
 import { ToolPolicyError } from "../../../src/error/ToolError.ts"
-import type { Tenant } from "../../../src/Ids.ts"
+import type { Tenant } from "../../../src/value/Ids.ts"
 import { changeGovernance, ChangeTools } from "../../../src/platform/ChangeTools.ts"
 import type { Workspace } from "../../../src/platform/Workspace.ts"
 import type { CallContext, GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"

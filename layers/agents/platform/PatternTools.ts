@@ -5,8 +5,8 @@ import { Effect } from "effect"
 import { FailureClusterReader } from "../../../services/platform/contracts/FailureClusterReader.ts"
 import { record_page_max } from "../../../services/platform/contracts/RecordPage.ts"
 import type { ClusterRecord } from "../../../src/platform/contracts/FailureCluster.ts"
-import type { Enough } from "../../../src/Pages.ts"
-import { forEachPage } from "../../../src/Pages.ts"
+import type { Enough } from "../../../src/value/Pages.ts"
+import { forEachPage } from "../../../src/value/Pages.ts"
 import { distilledPatterns } from "../../../src/platform/FailurePatterns.ts"
 import {
   distilled_clusters_max,

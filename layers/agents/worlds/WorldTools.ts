@@ -4,8 +4,8 @@
  */
 import { Effect, Exit } from "effect"
 import { ToolTransientError, ToolUserError } from "../../../src/error/ToolError.ts"
-import type { Enough } from "../../../src/Pages.ts"
-import { forEachPage } from "../../../src/Pages.ts"
+import type { Enough } from "../../../src/value/Pages.ts"
+import { forEachPage } from "../../../src/value/Pages.ts"
 import type { ContextReader } from "../../../src/run/RunContext.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../../src/tool/GovernedTool.ts"

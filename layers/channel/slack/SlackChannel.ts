@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import { ChannelBindings } from "../../../services/ChannelBindings.ts"
 import { DeliveryFailed, DeliveryRefused } from "../../../services/DeliveryHandlers.ts"
-import type { ConversationId, Tenant } from "../../../src/Ids.ts"
+import type { ConversationId, Tenant } from "../../../src/value/Ids.ts"
 import type { ChannelAdapter } from "../NotificationService.ts"
 import { makeSlackCall } from "./SlackApi.ts"
 import type { SlackMisconfigured } from "./SlackConfig.ts"

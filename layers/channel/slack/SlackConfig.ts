@@ -3,7 +3,7 @@
  */
 import { Context, Schema } from "effect"
 import type { Redacted } from "effect"
-import type { Tenant } from "../../../src/Ids.ts"
+import type { Tenant } from "../../../src/value/Ids.ts"
 import { ChannelName } from "../../../src/conversation/ChannelBinding.ts"
 import type { Principal } from "../../../src/Principal.ts"
 

@@ -2,9 +2,9 @@
  * What people are told, as a message of Slack (https://docs.slack.dev/reference/block-kit): a question has two buttons.
  */
 import type { Schema } from "effect"
-import { cutText } from "../../../src/CutText.ts"
+import { cutText } from "../../../src/value/CutText.ts"
 import type { NoticeContent } from "../../../src/delivery/Notice.ts"
-import type { ApprovalId } from "../../../src/Ids.ts"
+import type { ApprovalId } from "../../../src/value/Ids.ts"
 
 /** Of a section's text and of a message's; an escaped character is up to five. */
 const section_max = 3_000

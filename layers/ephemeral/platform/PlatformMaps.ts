@@ -4,7 +4,7 @@
 import { Context, Effect, Layer } from "effect"
 import { record_page_max } from "../../../services/platform/contracts/RecordPage.ts"
 import type { RecordPage } from "../../../services/platform/contracts/RecordPage.ts"
-import type { Tenant } from "../../../src/Ids.ts"
+import type { Tenant } from "../../../src/value/Ids.ts"
 import type { ChangesetRecord } from "../../../src/platform/contracts/Changeset.ts"
 import type {
   ClusterRecord,

@@ -3,7 +3,7 @@
  */
 import { Clock, Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
-import type { Tenant } from "../../../src/Ids.ts"
+import type { Tenant } from "../../../src/value/Ids.ts"
 import { WorldUnknown } from "../../../src/worlds/contracts/WorldAnswer.ts"
 import { candidate_texts } from "../../../src/worlds/contracts/PersonalTexts.ts"
 import type { WorldId } from "../../../src/worlds/contracts/WorldId.ts"

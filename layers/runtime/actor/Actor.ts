@@ -13,8 +13,8 @@
  */
 import { Effect } from "effect"
 import type { Past } from "../../../src/conversation/Compaction.ts"
-import type { Address, RunId, Tenant } from "../../../src/Ids.ts"
-import { actorKey } from "../../../src/Ids.ts"
+import type { Address, RunId, Tenant } from "../../../src/value/Ids.ts"
+import { actorKey } from "../../../src/value/Ids.ts"
 import type { RunNotFound } from "../../../src/run/RunCommand.ts"
 import type { AnchorKind } from "../../../src/memory/MemoryAnchors.ts"
 import type { AgentMemories, AgentMemory } from "../../../services/AgentMemory.ts"

@@ -11,7 +11,7 @@
 import { Effect, Random, Result } from "effect"
 import type { Cause } from "effect"
 import { defaultSupervision } from "../../../src/agent/AgentSpec.ts"
-import type { RunId } from "../../../src/Ids.ts"
+import type { RunId } from "../../../src/value/Ids.ts"
 import { cancelRun } from "../../../src/run/RunCommand.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import { amend } from "../desk/Observers.ts"

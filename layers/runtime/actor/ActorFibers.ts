@@ -3,8 +3,8 @@
  * process stops. An idle actor has no fiber.
  */
 import { Context, Effect, Exit, Fiber } from "effect"
-import type { Address, Tenant } from "../../../src/Ids.ts"
-import { actorKey } from "../../../src/Ids.ts"
+import type { Address, Tenant } from "../../../src/value/Ids.ts"
+import { actorKey } from "../../../src/value/Ids.ts"
 import { AgentMemories, AgentMemory } from "../../../services/AgentMemory.ts"
 import type { Claim, RunHead } from "../../../services/RunJournal.ts"
 import { drainRun, wakeRun } from "../loop/RunWakeup.ts"

@@ -2,8 +2,8 @@
  * The list of actors that a runtime shows: those in the process, then those whose run is parked, then those that crashed
  * too often.
  */
-import { parseActorKey } from "../../../src/Ids.ts"
-import type { RunId, Tenant } from "../../../src/Ids.ts"
+import { parseActorKey } from "../../../src/value/Ids.ts"
+import type { RunId, Tenant } from "../../../src/value/Ids.ts"
 import type { ActorInfo } from "../../../services/AgentRuntime.ts"
 import type { Actor } from "./Actor.ts"
 

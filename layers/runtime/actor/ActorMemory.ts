@@ -3,7 +3,7 @@
  * fibers cost more than a short run (bench row `send`).
  */
 import { Context, Effect, Exit, Scope } from "effect"
-import type { Address, Tenant } from "../../../src/Ids.ts"
+import type { Address, Tenant } from "../../../src/value/Ids.ts"
 import type { AnchorKind } from "../../../src/memory/MemoryAnchors.ts"
 import type { AgentMemories } from "../../../services/AgentMemory.ts"
 import { AgentMemory } from "../../../services/AgentMemory.ts"

@@ -3,8 +3,8 @@
  * crashed too often. Every method is synchronous, so that no wakeup comes between a check and the change that follows
  * from it.
  */
-import type { RunId, Tenant } from "../../../src/Ids.ts"
-import { actorKey } from "../../../src/Ids.ts"
+import type { RunId, Tenant } from "../../../src/value/Ids.ts"
+import { actorKey } from "../../../src/value/Ids.ts"
 import type { ActorInfo, RunPlace } from "../../../services/AgentRuntime.ts"
 import type { RunHead } from "../../../services/RunJournal.ts"
 import * as OpenQuestions from "../desk/OpenQuestions.ts"

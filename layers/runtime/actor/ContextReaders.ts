@@ -3,7 +3,7 @@
  * to read it. What they make secret is kept apart, so that it is written nowhere.
  */
 import { Cause, Effect, Exit, Result } from "effect"
-import { truncateUnits } from "../../../src/CutText.ts"
+import { truncateUnits } from "../../../src/value/CutText.ts"
 import { InvalidInput } from "../../../src/entry/InvalidInput.ts"
 import type { ContextReader, RunContext } from "../../../src/run/RunContext.ts"
 import {

@@ -8,7 +8,7 @@ import { isOpenTo, messageRefusal } from "../../../src/conversation/CustomerAcce
 import { ConversationNotFound } from "../../../src/conversation/Conversation.ts"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import * as Entries from "../../../src/entry/Entries.ts"
-import type { ConversationId, RunId } from "../../../src/Ids.ts"
+import type { ConversationId, RunId } from "../../../src/value/Ids.ts"
 import type { Principal } from "../../../src/Principal.ts"
 import type { RightName } from "../../../src/Rights.ts"
 import { isLimitedToOwn } from "../../../src/Rights.ts"

@@ -2,7 +2,7 @@
  * What this process hosts: its agents, their versions and their tools. A run goes on where all that it needs is hosted.
  */
 import { Effect } from "effect"
-import type { Address, RunId } from "../../../src/Ids.ts"
+import type { Address, RunId } from "../../../src/value/Ids.ts"
 import type { Need } from "../../../src/run/Needs.ts"
 import { needsOf, versionOf } from "../../../src/run/Needs.ts"
 import { agentOfRun } from "../../../src/run/RunLookup.ts"

@@ -7,7 +7,7 @@
  * they return.
  */
 import { Effect } from "effect"
-import type { CallId, RunId, Tenant } from "../../../src/Ids.ts"
+import type { CallId, RunId, Tenant } from "../../../src/value/Ids.ts"
 import type { Principal } from "../../../src/Principal.ts"
 import { cancelBy, freesKey, settleBy } from "../../../src/run/RunCommand.ts"
 import type { Settlement } from "../../../src/run/RunCommand.ts"

@@ -4,7 +4,7 @@
  * a start recovers its runs, so that no run waits for the audit.
  */
 import { Effect, Layer } from "effect"
-import type { RunId } from "../../../src/Ids.ts"
+import type { RunId } from "../../../src/value/Ids.ts"
 import { beginQuarantineCounter, RunJournal } from "../../../services/RunJournal.ts"
 import { startPeriodic } from "./Periodic.ts"
 import { RuntimeConfig } from "./RuntimeConfig.ts"

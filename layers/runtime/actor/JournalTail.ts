@@ -7,8 +7,8 @@
  */
 import { Effect } from "effect"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
-import type { CallId, ConversationId, FrameId, RunId, Tenant } from "../../../src/Ids.ts"
-import { rootFrame } from "../../../src/Ids.ts"
+import type { CallId, ConversationId, FrameId, RunId, Tenant } from "../../../src/value/Ids.ts"
+import { rootFrame } from "../../../src/value/Ids.ts"
 import { InvalidInput } from "../../../src/entry/InvalidInput.ts"
 import { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { JournalEntry, RunEvent } from "../../../src/run/RunEvent.ts"

@@ -9,8 +9,8 @@
  */
 import { Effect } from "effect"
 import type { Scope } from "effect"
-import type { RunId } from "../../../src/Ids.ts"
-import { actorKey } from "../../../src/Ids.ts"
+import type { RunId } from "../../../src/value/Ids.ts"
+import { actorKey } from "../../../src/value/Ids.ts"
 import type { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
 import type { Owners } from "../../../services/Owners.ts"
 import type { Claim, Claimant, JournalError } from "../../../services/RunJournal.ts"

@@ -6,7 +6,7 @@
 import { Context, Effect, Exit, Option, Tracer } from "effect"
 import type { Fiber } from "effect"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
-import type { RunId } from "../../../src/Ids.ts"
+import type { RunId } from "../../../src/value/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import type { RunJournal } from "../../../services/RunJournal.ts"

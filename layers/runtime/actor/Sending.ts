@@ -15,13 +15,13 @@ import {
   NestedTooDeep,
   extrasOf
 } from "../../../src/delivery/AgentTask.ts"
-import type { ConversationId, MessageId, RunId, Tenant } from "../../../src/Ids.ts"
+import type { ConversationId, MessageId, RunId, Tenant } from "../../../src/value/Ids.ts"
 import { anchoredConversation } from "../../../src/memory/MemoryAnchors.ts"
 import type { ReadPart } from "../../../src/entry/MessageParts.ts"
 import type { Principal } from "../../../src/Principal.ts"
 import { isLimitedToOwn } from "../../../src/Rights.ts"
 import { rolesOf } from "../../../src/Principal.ts"
-import { isBeyondBytes } from "../../../src/Utf8.ts"
+import { isBeyondBytes } from "../../../src/value/Utf8.ts"
 import type { Message } from "../../../services/AgentRuntime.ts"
 import { ShuttingDown } from "../../../services/AgentRuntime.ts"
 import { StoreError } from "../../../services/StoreError.ts"

@@ -6,12 +6,12 @@ import { Cause, Effect, Exit, Result } from "effect"
 import type { Approval } from "../../../src/approval/Approval.ts"
 import { ClientResultRefused } from "../../../src/approval/Approval.ts"
 import type { ClientAnswer } from "../../../src/approval/ClientCall.ts"
-import { truncateUnits } from "../../../src/CutText.ts"
-import { bounds_result, readJsonValue } from "../../../src/entry/BoundedJson.ts"
+import { truncateUnits } from "../../../src/value/CutText.ts"
+import { bounds_result, readJsonValue } from "../../../src/value/BoundedJson.ts"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
 import { jsonSchemaCheck } from "../../../src/tool/ToolCodec.ts"
 import { refusalText } from "../../../src/tool/ValueRefused.ts"
-import { isBeyondBytes } from "../../../src/Utf8.ts"
+import { isBeyondBytes } from "../../../src/value/Utf8.ts"
 
 /** Of a result as JSON, in UTF-8. */
 export const client_result_bytes_max = 1_000_000

@@ -7,7 +7,7 @@ import type { Declared, TurnRun } from "../../../src/agent/DeclaredAgent.ts"
 import { contextFor } from "../../../src/run/RunContext.ts"
 import type { ContextReader } from "../../../src/run/RunContext.ts"
 import type { TurnInputs } from "../../../src/run/RunEvent.ts"
-import { ignoreRejection } from "../../../src/IgnoredRejection.ts"
+import { ignoreRejection } from "../../../src/value/IgnoredRejection.ts"
 import type { AgentOfTurn, ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { digestOf } from "../tool/CallDigests.ts"
 

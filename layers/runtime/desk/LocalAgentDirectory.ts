@@ -4,7 +4,7 @@
  */
 import { Effect, Layer, Result, Schema } from "effect"
 import { Digest } from "effect/crypto"
-import { truncateUnits } from "../../../src/CutText.ts"
+import { truncateUnits } from "../../../src/value/CutText.ts"
 import { agentKinds } from "../../../src/agent/AgentKind.ts"
 import { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import { declarationOf } from "../../../src/agent/DeclaredAgent.ts"

@@ -9,8 +9,8 @@ import { NotEntitled } from "../../../src/approval/Approval.ts"
 import { customerAuthorization } from "../../../src/conversation/CustomerView.ts"
 import * as Entries from "../../../src/entry/Entries.ts"
 import { inputReader } from "../../../src/entry/InvalidInput.ts"
-import type { AgentName } from "../../../src/Ids.ts"
-import { AuthorizationId } from "../../../src/Ids.ts"
+import type { AgentName } from "../../../src/value/Ids.ts"
+import { AuthorizationId } from "../../../src/value/Ids.ts"
 import type { WorkspaceAgentAuthorization } from "../../../src/permission/Authorization.ts"
 import {
   AuthorizationNotFound,

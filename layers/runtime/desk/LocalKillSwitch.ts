@@ -4,7 +4,7 @@
  */
 import { Clock, Effect, Layer, Semaphore } from "effect"
 import * as Entries from "../../../src/entry/Entries.ts"
-import type { Tenant } from "../../../src/Ids.ts"
+import type { Tenant } from "../../../src/value/Ids.ts"
 import { KillSwitch } from "../../../services/KillSwitch.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import { ToolStops } from "../../../services/ToolStops.ts"

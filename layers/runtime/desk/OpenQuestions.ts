@@ -5,7 +5,7 @@
  */
 import { Context, Deferred, Effect, Exit, Layer } from "effect"
 import type { Decision } from "../../../src/approval/Approval.ts"
-import type { ApprovalId, RunId } from "../../../src/Ids.ts"
+import type { ApprovalId, RunId } from "../../../src/value/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 

@@ -6,7 +6,7 @@ import type { Digest } from "effect/crypto"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import type { Declared } from "../../../src/agent/DeclaredAgent.ts"
 import { providerToolId, providerToolsOf } from "../../../src/agent/ProviderTools.ts"
-import type { AgentName } from "../../../src/Ids.ts"
+import type { AgentName } from "../../../src/value/Ids.ts"
 import type { GovernedTool } from "../../../src/tool/GovernedTool.ts"
 import {
   misplaced_secret,
@@ -14,7 +14,7 @@ import {
   secretMembers,
   withoutSecrets
 } from "../../../src/run/ContextSecrets.ts"
-import { suggestNames } from "../../../src/tool/Nearest.ts"
+import { suggestNames } from "../../../src/value/Nearest.ts"
 import { closedDecoder, jsonSchemaInput, plainDecoder } from "../../../src/tool/ToolCodec.ts"
 import { groupOf } from "../../../src/tool/ToolGroup.ts"
 import { model_name_max } from "../../../src/tool/ToolSpec.ts"

@@ -7,7 +7,7 @@ import { Digest, Mac, SecureRandom } from "effect/crypto"
 import { Hex } from "effect/encoding"
 import { AccessTokens } from "../../../services/AccessTokens.ts"
 import { Credentials, Unauthorized } from "../../../services/Credentials.ts"
-import { TokenId } from "../../../src/Ids.ts"
+import { TokenId } from "../../../src/value/Ids.ts"
 import { Principal } from "../../../src/Principal.ts"
 import { rightRefusal } from "../../../src/Rights.ts"
 import {

@@ -2,7 +2,7 @@
  * How much is held in memory for later, by tenant and in all, in UTF-16 units: what would be more is not taken. No tenant can
  * fill the whole.
  */
-import type { Tenant } from "../../../src/Ids.ts"
+import type { Tenant } from "../../../src/value/Ids.ts"
 
 export interface UnitBounds {
   readonly tenant_max: number

@@ -3,9 +3,9 @@
  * here, it says so, and the watcher reads the journal. At most 256 entries and 1,000,000 UTF-16 units wait for a watcher, 16,000,000 for
  * all watchers of a tenant, and 64,000,000 for all; beyond that what waits for the watcher is dropped.
  */
-import type { RunId, Tenant } from "../../../src/Ids.ts"
+import type { RunId, Tenant } from "../../../src/value/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
-import { appended } from "../../../src/ShortList.ts"
+import { appended } from "../../../src/value/ShortList.ts"
 import type { FeedItem } from "../../../services/AgentRuntime.ts"
 import type { Committed } from "../../../services/RunJournal.ts"
 import type { BufferQuota } from "./BufferQuota.ts"

@@ -5,7 +5,7 @@
 import { Cause, Effect, Exit } from "effect"
 import type { Exception } from "../../../src/error/Exception.ts"
 import { secretForms } from "../../../src/error/KnownSecrets.ts"
-import type { CallId, RunId } from "../../../src/Ids.ts"
+import type { CallId, RunId } from "../../../src/value/Ids.ts"
 import type { Authorized } from "../../../src/permission/Authorization.ts"
 import type { RunContext } from "../../../src/run/RunContext.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"

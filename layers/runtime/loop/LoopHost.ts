@@ -4,7 +4,7 @@
  */
 import type { Effect, Exit } from "effect"
 import type { Exception } from "../../../src/error/Exception.ts"
-import type { FrameId } from "../../../src/Ids.ts"
+import type { FrameId } from "../../../src/value/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Work } from "../../../src/run/RunWork.ts"
 import type { ActorContext, BegunSideEffect, Fork, StartedWork } from "../tool/CallHost.ts"

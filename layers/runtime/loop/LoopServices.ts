@@ -3,7 +3,7 @@
  */
 import type { Clock } from "effect"
 import type { Prices } from "../../../src/cost/PriceTable.ts"
-import type { FrameId, RunId } from "../../../src/Ids.ts"
+import type { FrameId, RunId } from "../../../src/value/Ids.ts"
 import type { RunEvent } from "../../../src/run/RunEvent.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import type { AgentDirectory } from "../../../services/AgentDirectory.ts"

@@ -7,7 +7,7 @@ import { Base64 } from "effect/encoding"
 import type { FilePart } from "../../../src/conversation/Part.ts"
 import { filesOf } from "../../../src/conversation/Transcript.ts"
 import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
-import type { Tenant } from "../../../src/Ids.ts"
+import type { Tenant } from "../../../src/value/Ids.ts"
 import type { BlobStore } from "../../../services/BlobStore.ts"
 import { ModelError } from "../../../services/ModelGateway.ts"
 

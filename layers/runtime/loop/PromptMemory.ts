@@ -3,8 +3,8 @@
  * restart and a replay have the same ones from the journal.
  */
 import { Effect } from "effect"
-import { rootFrame } from "../../../src/Ids.ts"
-import type { RunId } from "../../../src/Ids.ts"
+import { rootFrame } from "../../../src/value/Ids.ts"
+import type { RunId } from "../../../src/value/Ids.ts"
 import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
 import { promptText } from "../../../src/memory/RecalledLines.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"

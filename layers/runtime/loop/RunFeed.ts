@@ -3,7 +3,7 @@
  * is committed reaches watchers by the journal's listener: for neither is the conversation looked up (bench row `send`, 1,000
  * runs).
  */
-import type { FrameId, RunId } from "../../../src/Ids.ts"
+import type { FrameId, RunId } from "../../../src/value/Ids.ts"
 import type { ModelDelta } from "../../../services/ModelGateway.ts"
 import type { ChannelKey, Feed, ToolOutput } from "./Feed.ts"
 

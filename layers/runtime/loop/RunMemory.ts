@@ -7,7 +7,7 @@
  * Where states alone take more than their half, a run that waits for room and has nothing in flight leaves the process (`mustLeave`):
  * it is in the journal, and is taken up again when there is room. The oldest run stays, so that one always goes on.
  */
-import type { Tenant } from "../../../src/Ids.ts"
+import type { Tenant } from "../../../src/value/Ids.ts"
 import { ExpectedUnits } from "./ExpectedUnits.ts"
 
 /** What a run at work takes beside its texts: fiber, queue and maps. */

@@ -4,7 +4,7 @@
  * the same inputs are decided again: inputs that are dropped are lost.
  */
 import { Cause, Clock, Effect, Exit, Random, Schedule } from "effect"
-import type { RunId } from "../../../src/Ids.ts"
+import type { RunId } from "../../../src/value/Ids.ts"
 import { conclude } from "../../../src/run/RunConclusion.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import { decide } from "../../../src/run/RunDecider.ts"

@@ -4,7 +4,7 @@
  * and asks nobody: an answer may come by way of another process, and then the journal knows of it first. At most 10,000 runs and
  * 16,000,000 UTF-16 units.
  */
-import type { RunId } from "../../../src/Ids.ts"
+import type { RunId } from "../../../src/value/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import type { Committed } from "../../../services/RunJournal.ts"
 import type { ChannelKey } from "./Feed.ts"

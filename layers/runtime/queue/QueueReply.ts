@@ -2,7 +2,7 @@
  * A delivery read as a call, and what the call's sender is answered.
  */
 import { Exit, Schema } from "effect"
-import { bounds_default, copyWithin } from "../../../src/entry/BoundedJson.ts"
+import { bounds_default, copyWithin } from "../../../src/value/BoundedJson.ts"
 import { ToolTerminalError, ToolTransientError } from "../../../src/error/ToolError.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import { approvalRequired } from "../../../src/semstreams/Approvals.ts"

@@ -3,8 +3,8 @@
  * one. A dispatch is recorded in the queue, where a run's loop would append it to the journal.
  */
 import { Context, Effect, Option, References, Schema, Tracer } from "effect"
-import { ConversationId, rootFrame } from "../../../src/Ids.ts"
-import type { CallId, RunId } from "../../../src/Ids.ts"
+import { ConversationId, rootFrame } from "../../../src/value/Ids.ts"
+import type { CallId, RunId } from "../../../src/value/Ids.ts"
 import { NestedRuns } from "../../../src/run/NestedRuns.ts"
 import type { RunAccepted } from "../../../src/run/RunEvent.ts"
 import { RunLimits } from "../../../src/run/RunLimits.ts"

@@ -10,7 +10,7 @@
  */
 import { Clock, Effect, Exit, Option, Result } from "effect"
 import type { Tracer } from "effect"
-import { readJson } from "../../../src/entry/BoundedJson.ts"
+import { readJson } from "../../../src/value/BoundedJson.ts"
 import type { Spend } from "../../../src/cost/Spending.ts"
 import {
   ToolTerminalError,

@@ -8,7 +8,7 @@
  */
 import { Cause, Clock, Effect, FiberSet, Latch, Random } from "effect"
 import type { Scope } from "effect"
-import type { Tenant } from "../../../src/Ids.ts"
+import type { Tenant } from "../../../src/value/Ids.ts"
 import { Owners } from "../../../services/Owners.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import type { ResilientClaims } from "./ResilientClaims.ts"

@@ -3,7 +3,7 @@
  * the relay.
  */
 import { Cause, Clock, Effect, Exit, Metric } from "effect"
-import { totalMetric } from "../../../src/TotalMetric.ts"
+import { totalMetric } from "../../../src/value/TotalMetric.ts"
 import { DeliveryFailed, DeliveryRefused } from "../../../services/DeliveryHandlers.ts"
 import type { Outbox } from "../../../services/Outbox.ts"
 import type { StoreError } from "../../../services/StoreError.ts"

@@ -3,7 +3,7 @@
  */
 import { Effect, Layer, Schema } from "effect"
 import type { DeliveryHandler, RoomHandlers } from "../../../services/DeliveryHandlers.ts"
-import type { AgentName } from "../../../src/Ids.ts"
+import type { AgentName } from "../../../src/value/Ids.ts"
 import { DeliveryHandlers } from "../../../services/DeliveryHandlers.ts"
 
 /** Two rooms deliver the same topic. */

@@ -4,8 +4,8 @@
  */
 import { Effect } from "effect"
 import type { Digest } from "effect/crypto"
-import { canonical } from "../../../src/Canonical.ts"
-import type { RunId } from "../../../src/Ids.ts"
+import { canonical } from "../../../src/value/Canonical.ts"
+import type { RunId } from "../../../src/value/Ids.ts"
 import { Principal } from "../../../src/Principal.ts"
 import type { RecordedQuestion, Recording } from "../../../src/replay/Recording.ts"
 import { decideApproval, expireApproval } from "../../../src/run/RunCommand.ts"

@@ -3,7 +3,7 @@
  */
 import { Clock, Effect, FiberSet } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
-import type { RunId } from "../../../src/Ids.ts"
+import type { RunId } from "../../../src/value/Ids.ts"
 import type { Recording } from "../../../src/replay/Recording.ts"
 import { cancelRun } from "../../../src/run/RunCommand.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"

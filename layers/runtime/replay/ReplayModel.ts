@@ -3,7 +3,7 @@
  */
 import { Effect, Exit } from "effect"
 import type { Recording } from "../../../src/replay/Recording.ts"
-import { stepKey } from "../../../src/Ids.ts"
+import { stepKey } from "../../../src/value/Ids.ts"
 import type { Turn } from "../../../src/run/RunDecider.ts"
 import type { ModelGateway, ModelRequest } from "../../../services/ModelGateway.ts"
 import { media_unsupported, ModelError } from "../../../services/ModelGateway.ts"

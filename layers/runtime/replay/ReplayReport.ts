@@ -3,7 +3,7 @@
  */
 import { Effect, Result, Schema } from "effect"
 import type { Digest } from "effect/crypto"
-import type { RunId } from "../../../src/Ids.ts"
+import type { RunId } from "../../../src/value/Ids.ts"
 import type { Divergence } from "../../../src/replay/Divergence.ts"
 import { positionOf } from "../../../src/replay/Divergence.ts"
 import type { ErasedPlace } from "../../../src/replay/Erased.ts"

@@ -4,8 +4,8 @@
  */
 import { Effect, Exit, Result } from "effect"
 import type { Digest } from "effect/crypto"
-import { bounds_carried, readJson } from "../../../src/entry/BoundedJson.ts"
-import type { CallId } from "../../../src/Ids.ts"
+import { bounds_carried, readJson } from "../../../src/value/BoundedJson.ts"
+import type { CallId } from "../../../src/value/Ids.ts"
 import { Cassette } from "../../../src/replay/Cassette.ts"
 import { isErased } from "../../../src/replay/Erased.ts"
 import type { ToolFailure } from "../../../src/error/ToolError.ts"

@@ -5,7 +5,7 @@ import type { FilePart } from "../../../src/conversation/Part.ts"
 import type { Spending } from "../../../src/cost/Spending.ts"
 import type { ToolFailure } from "../../../src/error/ToolError.ts"
 import { failureOf, ToolPolicyError, ToolTerminalError } from "../../../src/error/ToolError.ts"
-import type { CallId } from "../../../src/Ids.ts"
+import type { CallId } from "../../../src/value/Ids.ts"
 import type { ReplayError } from "../../../src/replay/ReplayRoute.ts"
 import type { CallSettled, Outcome } from "../../../src/run/RunEvent.ts"
 

@@ -5,7 +5,7 @@
 import { Effect, Exit, Schema } from "effect"
 import type { ToolError } from "../../../src/error/ToolError.ts"
 import { ToolPolicyError, ToolTransientError } from "../../../src/error/ToolError.ts"
-import type { AgentName } from "../../../src/Ids.ts"
+import type { AgentName } from "../../../src/value/Ids.ts"
 import type { ConversationStore } from "../../../services/ConversationStore.ts"
 import type { CallHost, StartedWork } from "./CallHost.ts"
 import { callFinished } from "./CallOutcome.ts"

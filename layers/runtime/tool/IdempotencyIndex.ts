@@ -3,7 +3,7 @@
  * without a look at all others. It is made from the run's state for the first call of a tool with an
  * `idempotency`, and goes with that state: a state that was folded anew has an index of its own. Each call is looked at once.
  */
-import type { CallId } from "../../../src/Ids.ts"
+import type { CallId } from "../../../src/value/Ids.ts"
 import type { CallState, RunState } from "../../../src/run/RunState.ts"
 import { sideEffectIdentity } from "../../../src/tool/Idempotency.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"

@@ -4,9 +4,9 @@
  * calls of other runs by the key that they hold (`HeldKeys`).
  */
 import { Deferred, Effect, Exit } from "effect"
-import { canonical } from "../../../src/Canonical.ts"
+import { canonical } from "../../../src/value/Canonical.ts"
 import { ToolUserError } from "../../../src/error/ToolError.ts"
-import type { CallId } from "../../../src/Ids.ts"
+import type { CallId } from "../../../src/value/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Outcome, Repeats } from "../../../src/run/RunEvent.ts"
 import type { CallState } from "../../../src/run/RunState.ts"

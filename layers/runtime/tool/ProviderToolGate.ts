@@ -13,7 +13,7 @@ import {
   rulesBefore
 } from "../../../src/agent/ProviderTools.ts"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
-import type { RunId } from "../../../src/Ids.ts"
+import type { RunId } from "../../../src/value/Ids.ts"
 import type { JudgedRun, PermissionOf } from "../../../src/permission/CallPermission.ts"
 import type { Policy } from "../../../src/permission/Policy.ts"
 import { permissionFor } from "../../../src/permission/Policy.ts"

@@ -4,7 +4,7 @@
  */
 import type { Clock } from "effect"
 import { Effect, Exit } from "effect"
-import type { CallId } from "../../../src/Ids.ts"
+import type { CallId } from "../../../src/value/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
 import type { BodyContext, BodyContexts } from "./BodyContext.ts"

@@ -2,7 +2,7 @@
  * The secrets in the contexts of runs, in the memory of the process that took their messages, and nowhere else. Where that
  * process stops they are gone: calls that need them fail, until the message is sent again under its idempotency key.
  */
-import type { RunId } from "../../../src/Ids.ts"
+import type { RunId } from "../../../src/value/Ids.ts"
 import type { RunContext } from "../../../src/run/RunContext.ts"
 
 /** How many runs may have secrets; one more takes the place of the oldest. */

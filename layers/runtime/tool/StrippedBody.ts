@@ -3,8 +3,8 @@
  * may carry them on. What is logged, recorded, journaled, shown and read by the model follows from this.
  */
 import { Cause, Effect, Exit, Logger, Result, Tracer } from "effect"
-import type { Json } from "../../../src/Canonical.ts"
-import { parseExactly } from "../../../src/entry/JsonNumber.ts"
+import type { Json } from "../../../src/value/Canonical.ts"
+import { parseExactly } from "../../../src/value/JsonNumber.ts"
 import { redacted, withoutSecrets } from "../../../src/error/KnownSecrets.ts"
 import type { ToolError } from "../../../src/error/ToolError.ts"
 import { errorOfFailure, failureOf, isToolError } from "../../../src/error/ToolError.ts"

@@ -11,8 +11,8 @@ import {
   uncoveredCapability
 } from "../../../src/capability/Capability.ts"
 import type { Capability } from "../../../src/capability/Capability.ts"
-import type { AgentName, FrameId, RunId } from "../../../src/Ids.ts"
-import { callOpening, rootFrame } from "../../../src/Ids.ts"
+import type { AgentName, FrameId, RunId } from "../../../src/value/Ids.ts"
+import { callOpening, rootFrame } from "../../../src/value/Ids.ts"
 import type { RunAccepted } from "../../../src/run/RunEvent.ts"
 import type { ToolPolicyError } from "../../../src/error/ToolError.ts"
 import type { JudgedRun, PermissionOf } from "../../../src/permission/CallPermission.ts"

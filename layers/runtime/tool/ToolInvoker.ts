@@ -26,7 +26,7 @@
 import type { Cause } from "effect"
 import { Effect, Exit } from "effect"
 import type { ToolError } from "../../../src/error/ToolError.ts"
-import type { CallId } from "../../../src/Ids.ts"
+import type { CallId } from "../../../src/value/Ids.ts"
 import type { Policy } from "../../../src/permission/Policy.ts"
 import { effectivePermission, isDeniedByRole, no_policy } from "../../../src/permission/Policy.ts"
 import { rolesText } from "../../../src/Principal.ts"

@@ -3,7 +3,7 @@
  * refused.
  */
 import { Exit, Schema } from "effect"
-import type { AgentName } from "../../../src/Ids.ts"
+import type { AgentName } from "../../../src/value/Ids.ts"
 import { notAllowed } from "../../../src/tool/Allowlist.ts"
 import { groupDenied } from "../../../src/tool/ToolGroup.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"

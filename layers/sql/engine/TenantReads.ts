@@ -10,7 +10,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import type { StoreError } from "../../../services/StoreError.ts"
-import type { Tenant } from "../../../src/Ids.ts"
+import type { Tenant } from "../../../src/value/Ids.ts"
 import { rowDecoder } from "./DecodedRows.ts"
 import { inTransaction, isInTransaction } from "./SqlFailure.ts"
 

@@ -9,8 +9,8 @@ import type { Scope } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { AmendmentListener, Claim, Claimant, RunHead } from "../../../services/RunJournal.ts"
 import { claimingListener } from "../../../services/RunJournal.ts"
-import type { RunId } from "../../../src/Ids.ts"
-import { isRunId } from "../../../src/Ids.ts"
+import type { RunId } from "../../../src/value/Ids.ts"
+import { isRunId } from "../../../src/value/Ids.ts"
 import { SqlNotify } from "../engine/SqlNotify.ts"
 
 /** The notification channel. A payload is the id of the process that amended and the ids of the runs, separated by spaces. */

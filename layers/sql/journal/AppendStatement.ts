@@ -5,7 +5,7 @@
  */
 import type { Append } from "../../../services/RunJournal.ts"
 import type { Approval } from "../../../src/approval/Approval.ts"
-import { canonical } from "../../../src/Canonical.ts"
+import { canonical } from "../../../src/value/Canonical.ts"
 import type { CostEntry, Projection, RequestedApproval } from "../../../src/run/Projection.ts"
 import { project } from "../../../src/run/Projection.ts"
 import { storedAnswer } from "../engine/StoredText.ts"

@@ -5,12 +5,12 @@
 import { Effect } from "effect"
 import type { Scope } from "effect"
 import type { Claim, CommitListener } from "../../../services/RunJournal.ts"
-import type { RunId } from "../../../src/Ids.ts"
+import type { RunId } from "../../../src/value/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import { mayEndWait } from "../../../src/run/RunEvent.ts"
 import type { EncodedAppend } from "./AppendStatement.ts"
 import { eventIn } from "./RunRows.ts"
-import { listenIn } from "../../../src/Listeners.ts"
+import { listenIn } from "../../../src/value/Listeners.ts"
 
 /** Events that a statement has stored, as types and JSON texts. `from` is the seq of the first. */
 export interface Stored {

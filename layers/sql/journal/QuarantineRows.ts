@@ -10,7 +10,7 @@ import type {
   RunJournal
 } from "../../../services/RunJournal.ts"
 import { announceQuarantine } from "../../../services/RunJournal.ts"
-import type { RunId, Tenant } from "../../../src/Ids.ts"
+import type { RunId, Tenant } from "../../../src/value/Ids.ts"
 import { foldWhole, QuarantinedRun, RawEvent, RunQuarantined } from "../../../src/run/Quarantine.ts"
 import { RunNotFound } from "../../../src/run/RunCommand.ts"
 import { isQuarantined, run_quarantined, RunCode } from "./Codes.ts"

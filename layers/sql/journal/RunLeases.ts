@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
-import type { RunId } from "../../../src/Ids.ts"
+import type { RunId } from "../../../src/value/Ids.ts"
 import type { Need } from "../../../src/run/Needs.ts"
 import { run_over, run_parked } from "./Codes.ts"
 import { head_columns, readableHeads } from "./RunRows.ts"

@@ -18,8 +18,8 @@ import {
   MailboxFull,
   extrasOf
 } from "../../../src/delivery/AgentTask.ts"
-import { actorKey, addressKey, RunId } from "../../../src/Ids.ts"
-import { spanned } from "../../../src/Spanned.ts"
+import { actorKey, addressKey, RunId } from "../../../src/value/Ids.ts"
+import { spanned } from "../../../src/value/Spanned.ts"
 import { journalRowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, isInTransaction, orJournalError } from "../engine/SqlFailure.ts"
 import type { Item } from "./GroupCommit.ts"

@@ -9,7 +9,7 @@
 import { Clock, Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { NewOutboxMessage } from "../../../src/delivery/Outbox.ts"
-import { MessageId } from "../../../src/Ids.ts"
+import { MessageId } from "../../../src/value/Ids.ts"
 
 /** The notification channel of the outbox. Its notifications have no payload. */
 export const outbox_channel = "troupe_outbox"

@@ -4,7 +4,7 @@
  */
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { Tenant } from "../../../src/Ids.ts"
+import type { Tenant } from "../../../src/value/Ids.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { outbox_channel } from "./OutboxRows.ts"
 

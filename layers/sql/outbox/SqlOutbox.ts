@@ -5,11 +5,11 @@
  */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { truncateUnits } from "../../../src/CutText.ts"
+import { truncateUnits } from "../../../src/value/CutText.ts"
 import { Outbox } from "../../../services/Outbox.ts"
 import type { OutboxClaim, OutboxRoutes } from "../../../services/Outbox.ts"
 import { OutboxMessage } from "../../../src/delivery/Outbox.ts"
-import { AgentName, MessageId } from "../../../src/Ids.ts"
+import { AgentName, MessageId } from "../../../src/value/Ids.ts"
 import { outbox_channel, put } from "./OutboxRows.ts"
 import { readableRows, rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError, toStoreError } from "../engine/SqlFailure.ts"

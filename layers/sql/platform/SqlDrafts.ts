@@ -4,7 +4,7 @@
  */
 import { Clock, Effect, Schema } from "effect"
 import type { DraftStore } from "../../../services/platform/contracts/DraftStore.ts"
-import type { Tenant } from "../../../src/Ids.ts"
+import type { Tenant } from "../../../src/value/Ids.ts"
 import { FrameworkId, RecordId, SystemId } from "../../../src/platform/contracts/RecordId.ts"
 import { Moment, Version } from "../../../src/platform/contracts/Fact.ts"
 import {

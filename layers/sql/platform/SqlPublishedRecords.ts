@@ -8,7 +8,7 @@ import type { ChangesetStore } from "../../../services/platform/contracts/Change
 import type { FailureClusterReader } from "../../../services/platform/contracts/FailureClusterReader.ts"
 import type { ScanReader } from "../../../services/platform/contracts/ScanReader.ts"
 import type { FailureClusterTriage } from "../../../services/platform/FailureClusterTriage.ts"
-import type { Tenant } from "../../../src/Ids.ts"
+import type { Tenant } from "../../../src/value/Ids.ts"
 import { appliedChangeset, reviewedChangeset } from "../../../src/platform/ChangesetSteps.ts"
 import {
   Changeset,

@@ -6,7 +6,7 @@ import { Clock, Effect, Schema } from "effect"
 import type { WorkspaceReader } from "../../../services/platform/WorkspaceReader.ts"
 import type { WorkspaceSettings } from "../../../services/platform/WorkspaceSettings.ts"
 import type { WorldViews } from "../../../services/platform/WorldViews.ts"
-import type { Tenant } from "../../../src/Ids.ts"
+import type { Tenant } from "../../../src/value/Ids.ts"
 import { changedFramework, Framework } from "../../../src/platform/Framework.ts"
 import { frameworks_max } from "../../../src/platform/PlatformRecords.ts"
 import {

@@ -2,7 +2,7 @@
  * The rows of memories in the database: the columns, the numbers for tiers and kinds, and their decoding.
  */
 import { Effect, Schema } from "effect"
-import { AgentName, CallId, RunId, Tenant } from "../../../src/Ids.ts"
+import { AgentName, CallId, RunId, Tenant } from "../../../src/value/Ids.ts"
 import type {
   MemoryAuthor,
   MemoryRow,

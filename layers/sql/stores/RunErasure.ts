@@ -3,12 +3,12 @@
  */
 import { Effect, Result, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
-import { canonical } from "../../../src/Canonical.ts"
+import { canonical } from "../../../src/value/Canonical.ts"
 import type { RunEraser } from "../../../src/erasure/ErasedEvent.ts"
 import { codesIn, erasedEvent } from "../../../src/erasure/ErasedEvent.ts"
 import { markOf, namesIn } from "../../../src/erasure/ErasedValue.ts"
-import type { RunId } from "../../../src/Ids.ts"
-import { isObject } from "../../../src/PlainObject.ts"
+import type { RunId } from "../../../src/value/Ids.ts"
+import { isObject } from "../../../src/value/PlainObject.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { eventIn } from "../journal/RunRows.ts"
 

@@ -8,7 +8,7 @@ import type { SqlConnection } from "effect/sql"
 import { AuthorizationRecords } from "../../../services/AuthorizationRecords.ts"
 import type { AuthorizationQuery } from "../../../services/AuthorizationRecords.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
-import type { AuthorizationId, Tenant } from "../../../src/Ids.ts"
+import type { AuthorizationId, Tenant } from "../../../src/value/Ids.ts"
 import {
   AuthorizationNotFound,
   authorizations_max,

@@ -15,7 +15,7 @@ import {
   FilesFull,
   MediaType
 } from "../../../src/conversation/Part.ts"
-import { Tenant } from "../../../src/Ids.ts"
+import { Tenant } from "../../../src/value/Ids.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
 import { TenantReads } from "../engine/TenantReads.ts"

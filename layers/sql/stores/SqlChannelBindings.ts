@@ -12,7 +12,7 @@ import {
   ChannelName
 } from "../../../src/conversation/ChannelBinding.ts"
 import { ConversationNotFound } from "../../../src/conversation/Conversation.ts"
-import { ConversationId, Tenant } from "../../../src/Ids.ts"
+import { ConversationId, Tenant } from "../../../src/value/Ids.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
 import { StoredText } from "../engine/StoredText.ts"

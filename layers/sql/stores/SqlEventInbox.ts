@@ -12,7 +12,7 @@ import type { BindingTarget } from "../../../src/conversation/ChannelBinding.ts"
 import { bindings_max } from "../../../src/conversation/ChannelBinding.ts"
 import type { ReceivedEvent } from "../../../src/delivery/IncomingEvent.ts"
 import { EventConflict } from "../../../src/delivery/IncomingEvent.ts"
-import { ConversationId, RunId } from "../../../src/Ids.ts"
+import { ConversationId, RunId } from "../../../src/value/Ids.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
 

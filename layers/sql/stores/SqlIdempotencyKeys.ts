@@ -5,7 +5,7 @@
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { IdempotencyKeys } from "../../../services/IdempotencyKeys.ts"
-import { CallId, RunId } from "../../../src/Ids.ts"
+import { CallId, RunId } from "../../../src/value/Ids.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 

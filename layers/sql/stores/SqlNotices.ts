@@ -20,7 +20,7 @@ import {
   NoticePreferences,
   noPreferences
 } from "../../../src/delivery/Notice.ts"
-import { Tenant } from "../../../src/Ids.ts"
+import { Tenant } from "../../../src/value/Ids.ts"
 import { readablePage, readableRows, rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
 import { StoredText } from "../engine/StoredText.ts"

@@ -14,7 +14,7 @@ import { outbox_channel } from "../outbox/OutboxRows.ts"
 import { tool_queue_channel } from "../tools/ToolWakeups.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction } from "../engine/SqlFailure.ts"
-import { listenIn } from "../../../src/Listeners.ts"
+import { listenIn } from "../../../src/value/Listeners.ts"
 
 /** How often each process looks, in ms. It is also how soon a process finds that its own session was lost. */
 const look_ms = 250

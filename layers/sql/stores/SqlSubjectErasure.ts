@@ -19,9 +19,9 @@ import {
   waiting_max
 } from "../../../src/erasure/Erasure.ts"
 import { subjectEraser } from "../../../src/erasure/SubjectEraser.ts"
-import type { RunId } from "../../../src/Ids.ts"
-import { ConversationId, Tenant } from "../../../src/Ids.ts"
-import { listenIn } from "../../../src/Listeners.ts"
+import type { RunId } from "../../../src/value/Ids.ts"
+import { ConversationId, Tenant } from "../../../src/value/Ids.ts"
+import { listenIn } from "../../../src/value/Listeners.ts"
 import { readablePage, readableRows } from "../engine/DecodedRows.ts"
 import { ErasedBytes } from "../engine/ErasedBytes.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"

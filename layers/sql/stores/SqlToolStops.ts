@@ -4,7 +4,7 @@
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { ToolStops } from "../../../services/ToolStops.ts"
-import { Tenant } from "../../../src/Ids.ts"
+import { Tenant } from "../../../src/value/Ids.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 

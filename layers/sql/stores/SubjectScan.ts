@@ -5,7 +5,7 @@
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { FoundRows } from "../../../services/MemoryStore.ts"
-import type { Tenant } from "../../../src/Ids.ts"
+import type { Tenant } from "../../../src/value/Ids.ts"
 import { soughtBytes, soughtTexts } from "../../../src/erasure/SoughtText.ts"
 import { rowWords } from "../../../src/memory/SearchWords.ts"
 import { wordsOf } from "../../../src/memory/Trigram.ts"

@@ -4,7 +4,7 @@
  */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { truncateUnits } from "../../../src/CutText.ts"
+import { truncateUnits } from "../../../src/value/CutText.ts"
 import type { NewToolMessage } from "../../../services/ToolQueue.ts"
 import {
   ToolMessageConflict,
@@ -12,8 +12,8 @@ import {
   ToolQueueFull,
   waiting_max
 } from "../../../services/ToolQueue.ts"
-import { canonical } from "../../../src/Canonical.ts"
-import { Tenant } from "../../../src/Ids.ts"
+import { canonical } from "../../../src/value/Canonical.ts"
+import { Tenant } from "../../../src/value/Ids.ts"
 import { ResultMessage } from "../../../src/semstreams/CallMessage.ts"
 import {
   call_length_max,

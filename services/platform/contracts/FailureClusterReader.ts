@@ -3,7 +3,7 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { Tenant } from "../../../src/Ids.ts"
+import type { Tenant } from "../../../src/value/Ids.ts"
 import type {
   ClusterRecord,
   ClusterSeverity,

@@ -2,7 +2,7 @@
  * The answer of a world's agent to a question from another context, and the errors of asking.
  */
 import { Schema } from "effect"
-import { RunId } from "../../Ids.ts"
+import { RunId } from "../../value/Ids.ts"
 import { WorldId } from "./WorldId.ts"
 
 /** The longest question or message, in UTF-16 units. */

@@ -2,7 +2,7 @@
  * The names by which other contexts know a world. Its id never changes; its versions do.
  */
 import { Schema } from "effect"
-import { AgentName } from "../../Ids.ts"
+import { AgentName } from "../../value/Ids.ts"
 
 /** The id of a world: lower case, and at most 40 characters because the agent's name contains it. */
 export const WorldId = Schema.String.check(

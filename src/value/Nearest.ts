@@ -1,7 +1,7 @@
 /**
  * Suggestions for a name that is not known.
  */
-import { truncateUnits } from "../CutText.ts"
+import { truncateUnits } from "./CutText.ts"
 
 /** How many characters of a name are compared: the time grows with the product of two lengths. */
 const names_units_max = 64

@@ -3,7 +3,7 @@
  * run a parser for each member, which takes three times as long (bench row `calls`).
  */
 import { Schema } from "effect"
-import { isObject, isPlainObject } from "../PlainObject.ts"
+import { isObject, isPlainObject } from "./PlainObject.ts"
 import { bounds_default } from "./BoundedJson.ts"
 
 export const JsonObject = Schema.Json.pipe(

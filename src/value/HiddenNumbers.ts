@@ -2,7 +2,7 @@
  * Carries numbers that a double cannot hold past a client that parses JSON by itself: in its text such a number becomes a marked
  * text, which is found again in what the client made of it.
  */
-import type { Json } from "../Canonical.ts"
+import type { Json } from "./Canonical.ts"
 import { isExactNumber, parseExactly } from "./JsonNumber.ts"
 import { endOfNumber, endOfString, nameOf, quote, skipWhitespace } from "./JsonText.ts"
 

@@ -6,8 +6,8 @@
  * with their place, or carried as they are, which `inexact` says.
  */
 import { Result, Schema } from "effect"
-import { truncateUnits } from "../CutText.ts"
-import { isPlainObject } from "../PlainObject.ts"
+import { truncateUnits } from "./CutText.ts"
+import { isPlainObject } from "./PlainObject.ts"
 import { endOfNumber, endOfString, nameOf, quote, skipWhitespace } from "./JsonText.ts"
 import { isExactNumber, isRawNumber, parseExactly } from "./JsonNumber.ts"
 import type { RawNumber } from "./JsonNumber.ts"
