@@ -16,7 +16,7 @@ import type {
 } from "../src/delivery/AgentTask.ts"
 import type { FileNotFound, FilesFull, FileTooLarge, PartInput } from "../src/conversation/Part.ts"
 import type { ConversationNotFound, InitiatedBy } from "../src/conversation/Conversation.ts"
-import type { InvalidInput } from "../src/entry/InvalidInput.ts"
+import type { InvalidInput } from "../src/schema/InvalidInput.ts"
 import type {
   Address,
   AgentName,

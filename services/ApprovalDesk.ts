@@ -22,7 +22,7 @@ import type {
 import type { ClientAnswer, ClientCall } from "../src/approval/ClientCall.ts"
 import type { AnyDecision } from "../src/approval/DecisionPayload.ts"
 import type { ConversationNotFound } from "../src/conversation/Conversation.ts"
-import type { InvalidInput } from "../src/entry/InvalidInput.ts"
+import type { InvalidInput } from "../src/schema/InvalidInput.ts"
 import type { ApprovalId, ConversationId } from "../src/value/Ids.ts"
 import type { RunQuarantined } from "../src/run/Quarantine.ts"
 import type { Principal } from "../src/Principal.ts"

@@ -13,7 +13,7 @@ import type {
   IncomingEvent,
   ReceivedEvent
 } from "../src/delivery/IncomingEvent.ts"
-import type { InvalidInput } from "../src/entry/InvalidInput.ts"
+import type { InvalidInput } from "../src/schema/InvalidInput.ts"
 import type { Principal } from "../src/Principal.ts"
 import type { StoreError } from "./StoreError.ts"
 

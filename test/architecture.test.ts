@@ -97,7 +97,7 @@ const refusal = (path: string, name: string): string | undefined => {
     return name === "effect" ||
       under(name, "effect/ai") ||
       // A pure function of texts: the one engine for patterns that others wrote.
-      (name === "re2js" && path === "src/entry/LinearPattern.ts") ||
+      (name === "re2js" && path === "src/schema/LinearPattern.ts") ||
       (name === "effect/http-api" && path.startsWith("src/api/")) ||
       (pureTables.includes(name) && tableReaders.includes(path))
       ? undefined
@@ -153,7 +153,7 @@ const waysToTheLoop = (tree: Tree): ReadonlyArray<string> =>
     )
 
 const srcRooms =
-  "error tool capability permission approval run replay conversation delivery cost call graph agent agents api entry semstreams platform worlds memory erasure value"
+  "error tool capability permission approval run replay conversation delivery cost call graph agent agents api entry semstreams platform worlds memory erasure value schema"
 const layerRooms =
   "runtime ephemeral sql model dialling calls mcp channel http telemetry agents semstreams memory compose"
 const vague = /^(utils?|common|helpers?|shared|types?|misc)$/i

@@ -21,7 +21,7 @@ import type { ConversationMessage } from "../../src/conversation/Conversation.ts
 import { customerContent } from "../../src/conversation/CustomerView.ts"
 import { cutText } from "../../src/value/CutText.ts"
 import { modeOf, NoticeContent, notice_units_max } from "../../src/delivery/Notice.ts"
-import { InvalidInput } from "../../src/entry/InvalidInput.ts"
+import { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import type { NewOutboxMessage, OutboxMessage } from "../../src/delivery/Outbox.ts"
 import { ApprovalId, ConversationId } from "../../src/value/Ids.ts"
 import type { MessageId, Tenant } from "../../src/value/Ids.ts"

@@ -3,7 +3,7 @@
  * be left then, but a server that streams to a client has to leave it when the client is gone.
  */
 import { Stream } from "effect"
-import { InvalidInput } from "../../src/entry/InvalidInput.ts"
+import { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import type { Following } from "./Answer.ts"
 import { isSignal } from "./Waiting.ts"
 

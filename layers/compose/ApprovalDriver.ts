@@ -3,7 +3,7 @@
  * is followed until it asks or ends, its questions are answered in the order in which they were asked, and it is followed again.
  */
 import { Effect, Schema } from "effect"
-import { InvalidInput } from "../../src/entry/InvalidInput.ts"
+import { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { AnyDecision } from "../../src/approval/DecisionPayload.ts"
 import type { Principal } from "../../src/Principal.ts"

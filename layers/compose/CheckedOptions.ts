@@ -4,7 +4,7 @@
  */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { call_profiles } from "../../src/call/CallTarget.ts"
-import { InvalidInput, shapeReader } from "../../src/entry/InvalidInput.ts"
+import { InvalidInput, shapeReader } from "../../src/schema/InvalidInput.ts"
 import type { PriceTable } from "../../src/cost/PriceTable.ts"
 import { compilePriceTable } from "../../src/cost/PriceTable.ts"
 import { BindingTarget, bindings_max } from "../../src/conversation/ChannelBinding.ts"

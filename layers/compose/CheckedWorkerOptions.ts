@@ -5,8 +5,8 @@
 import type { Effect } from "effect"
 import { Schema } from "effect"
 import { Capability } from "../../src/capability/Capability.ts"
-import type { InvalidInput } from "../../src/entry/InvalidInput.ts"
-import { shapeReader } from "../../src/entry/InvalidInput.ts"
+import type { InvalidInput } from "../../src/schema/InvalidInput.ts"
+import { shapeReader } from "../../src/schema/InvalidInput.ts"
 import type { ToolQueueConfig } from "../runtime/queue/ToolQueueConfig.ts"
 import type { WorkerOptions } from "./NodeToolWorker.ts"
 import {

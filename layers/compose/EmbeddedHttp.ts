@@ -3,7 +3,7 @@
  */
 import type { Redacted } from "effect"
 import { Context, Effect, Layer } from "effect"
-import { InvalidInput } from "../../src/entry/InvalidInput.ts"
+import { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import type { PrincipalInput } from "../../src/Principal.ts"
 import type { Timed } from "../../src/value/Times.ts"
 import type { HttpSettings } from "../http/HttpSettings.ts"

@@ -21,7 +21,7 @@ import {
 } from "../../src/conversation/CustomerView.ts"
 import { FileDigest, FileNotFound, fileTypeOf } from "../../src/conversation/Part.ts"
 import * as Entries from "../../src/entry/Entries.ts"
-import { inputReader } from "../../src/entry/InvalidInput.ts"
+import { inputReader } from "../../src/schema/InvalidInput.ts"
 import { ConversationId, MessageId } from "../../src/value/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { conversationFor, isCustomer } from "./CustomerAccess.ts"

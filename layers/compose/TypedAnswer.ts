@@ -3,10 +3,10 @@
  */
 import { Cause, Effect, Exit, Result, Schema, Stream } from "effect"
 import { bounds_default, readJson } from "../../src/value/BoundedJson.ts"
-import { InvalidInput } from "../../src/entry/InvalidInput.ts"
+import { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import type { AnySchema, InputCodec } from "../../src/tool/ToolCodec.ts"
 import { givenCodec } from "../../src/tool/ToolCodec.ts"
-import { refusalText } from "../../src/tool/ValueRefused.ts"
+import { refusalText } from "../../src/schema/ValueRefused.ts"
 import type { Answer, Ended, EndedWith, Wait } from "./Answer.ts"
 import { AnswerUnfit } from "./Answer.ts"
 import type { RunPart, RunPartWith } from "./RunStream.ts"

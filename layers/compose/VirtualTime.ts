@@ -5,7 +5,7 @@
  */
 import { Duration, Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
-import { InvalidInput } from "../../src/entry/InvalidInput.ts"
+import { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import type { NodeService, Options } from "./NodeService.ts"
 import { serviceOf } from "./StartedService.ts"
 import * as StartedLayer from "./StartedLayer.ts"

@@ -36,7 +36,7 @@ import type {
   EventTypeUnknown
 } from "../../src/delivery/IncomingEvent.ts"
 import type { DeadLetterNotFound, DeadLetterResolved } from "../../src/delivery/Outbox.ts"
-import type { InvalidInput } from "../../src/entry/InvalidInput.ts"
+import type { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import type { AnchorMismatch } from "../../src/memory/MemoryAnchors.ts"
 import type { ChangeRefused, RecordNotFound } from "../../src/platform/contracts/RecordErrors.ts"
 import type {

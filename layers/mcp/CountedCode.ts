@@ -6,7 +6,7 @@ import equalModule from "ajv/dist/runtime/equal.js"
 import lengthModule from "ajv/dist/runtime/ucs2length.js"
 import { Result } from "effect"
 import { canonical } from "../../src/value/Canonical.ts"
-import { linearPattern } from "../../src/entry/LinearPattern.ts"
+import { linearPattern } from "../../src/schema/LinearPattern.ts"
 
 /**
  * The bound on steps of one check. A step takes some 30 ns, all of them about 0.1 s; a result of 100,000 plain objects

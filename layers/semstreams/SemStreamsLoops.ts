@@ -11,7 +11,7 @@ import type {
 import { NotEntitled } from "../../src/approval/Approval.ts"
 import { readJsonValue } from "../../src/value/BoundedJson.ts"
 import * as Entries from "../../src/entry/Entries.ts"
-import { InvalidInput, inputReader } from "../../src/entry/InvalidInput.ts"
+import { InvalidInput, inputReader } from "../../src/schema/InvalidInput.ts"
 import { isRunId } from "../../src/value/Ids.ts"
 import type { Principal } from "../../src/Principal.ts"
 import { isLimitedToOwn } from "../../src/Rights.ts"

@@ -11,7 +11,7 @@ import { resolveConfigs } from "../../layers/compose/ResolvedConfigs.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { Capability } from "../../src/capability/Capability.ts"
 import { readJson } from "../../src/value/BoundedJson.ts"
-import { InvalidInput, shapeReader } from "../../src/entry/InvalidInput.ts"
+import { InvalidInput, shapeReader } from "../../src/schema/InvalidInput.ts"
 
 /** The variable that holds the value of the header `Authorization`. */
 export const authorization_variable = "TROUPE_TOOLS_AUTHORIZATION"

@@ -3,7 +3,7 @@
  */
 import { Context, Effect } from "effect"
 import type { Tenant } from "../../src/value/Ids.ts"
-import { inputReader } from "../../src/entry/InvalidInput.ts"
+import { inputReader } from "../../src/schema/InvalidInput.ts"
 import { ChangeRefused } from "../../src/platform/contracts/RecordErrors.ts"
 import { PlatformRecords, records_bounds } from "../../src/platform/PlatformRecords.ts"
 import type { StoreError } from "../StoreError.ts"

@@ -3,7 +3,7 @@
  */
 import { Context, Effect, Schema } from "effect"
 import type { Tenant } from "../../src/value/Ids.ts"
-import { inputReader } from "../../src/entry/InvalidInput.ts"
+import { inputReader } from "../../src/schema/InvalidInput.ts"
 import { NewVersion, version_bounds } from "../../src/worlds/NewVersion.ts"
 import type { StoreError } from "../StoreError.ts"
 

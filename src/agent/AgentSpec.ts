@@ -3,7 +3,7 @@
  */
 import { Effect, Schema } from "effect"
 import { Capability } from "../capability/Capability.ts"
-import { throwInvalidInputInMake } from "../entry/InvalidInput.ts"
+import { throwInvalidInputInMake } from "../schema/InvalidInput.ts"
 import { AgentName } from "../value/Ids.ts"
 import { MemorySpec } from "../memory/MemorySpec.ts"
 import { RunLimits } from "../run/RunLimits.ts"

@@ -5,7 +5,7 @@
 import { Schema, Struct } from "effect"
 import type { RetryConfig } from "../tool/RetryPolicy.ts"
 import { RetryPolicy } from "../tool/RetryPolicy.ts"
-import { schemaFault } from "../tool/SchemaShape.ts"
+import { schemaFault } from "../schema/SchemaShape.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject, isUnsafeName } from "./BodyPath.ts"
 import { parameter, pathRefusal } from "./CallTarget.ts"

@@ -6,7 +6,7 @@
 import { Result, Schema } from "effect"
 import type { Json } from "../value/Canonical.ts"
 import { readJsonValue } from "../value/BoundedJson.ts"
-import { issueText } from "../entry/SchemaIssues.ts"
+import { issueText } from "../schema/SchemaIssues.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { parsePath, safeCopy, valueAt, withValueAt } from "./BodyPath.ts"
 

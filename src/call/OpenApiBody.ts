@@ -3,7 +3,7 @@
  * at its top. Therefore the members of all parts are in one object, and the endpoint decides which of them may be combined.
  */
 import type { Json } from "../value/Canonical.ts"
-import { definitionOf } from "../tool/SchemaDefinitions.ts"
+import { definitionOf } from "../schema/SchemaDefinitions.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject, memberOf } from "./BodyPath.ts"
 import { listOf } from "./OpenApiSchema.ts"

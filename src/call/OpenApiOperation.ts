@@ -5,7 +5,7 @@
 import { Result, Schema } from "effect"
 import type { Json } from "../value/Canonical.ts"
 import { canonical } from "../value/Canonical.ts"
-import { checkDefinitions, neededDefinitions } from "../tool/SchemaDefinitions.ts"
+import { checkDefinitions, neededDefinitions } from "../schema/SchemaDefinitions.ts"
 import { truncateUnits } from "../value/CutText.ts"
 import { Permission, SideEffects } from "../tool/SideEffects.ts"
 import type { JsonObject } from "./BodyPath.ts"
@@ -24,7 +24,7 @@ import { refuseOpenApi } from "./OpenApiRefused.ts"
 import { schema2020 } from "./OpenApiSchema.ts"
 import type { PlatformOp } from "./PlatformOp.ts"
 import { decodePlatformOp } from "./PlatformOp.ts"
-import { issueText } from "../entry/SchemaIssues.ts"
+import { issueText } from "../schema/SchemaIssues.ts"
 
 const Choice = Schema.Struct({
   /** Its `operationId`, or its method and path, such as `GET /items/{id}`. */

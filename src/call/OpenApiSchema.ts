@@ -4,11 +4,11 @@
  */
 import { Result } from "effect"
 import type { Json } from "../value/Canonical.ts"
-import { linearPattern } from "../entry/LinearPattern.ts"
+import { linearPattern } from "../schema/LinearPattern.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject, memberOf } from "./BodyPath.ts"
 import type { Dialect } from "./OpenApiDocument.ts"
-import { definitions_at } from "../tool/SchemaDefinitions.ts"
+import { definitions_at } from "../schema/SchemaDefinitions.ts"
 import { definitions_place } from "./OpenApiReference.ts"
 
 const schemas = new Set(["items", "additionalProperties", "propertyNames"])

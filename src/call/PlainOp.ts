@@ -3,7 +3,7 @@
  * check. Most entries are such, and this check takes a third of the time of decoding, which a large catalogue spends at every
  * start (bench row `calls`).
  */
-import { schemaFault } from "../tool/SchemaShape.ts"
+import { schemaFault } from "../schema/SchemaShape.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject } from "./BodyPath.ts"
 import { bindings_max, CallMethod, isWithinUnits, path_units_max } from "./CallDescriptor.ts"

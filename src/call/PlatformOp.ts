@@ -23,7 +23,7 @@ import { platform_prefix } from "./CallRef.ts"
 import { expandedTypes, isCallType } from "./CallTypes.ts"
 import { fieldsOf, HeaderFields, QueryFields, RequestContent } from "./DirectRequest.ts"
 import { isPlainOp } from "./PlainOp.ts"
-import { issueText } from "../entry/SchemaIssues.ts"
+import { issueText } from "../schema/SchemaIssues.ts"
 import type { ToolConfigRefused } from "./ToolConfigRefused.ts"
 import { refuseConfig } from "./ToolConfigRefused.ts"
 

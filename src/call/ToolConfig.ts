@@ -5,7 +5,7 @@
 import { Result, Schema } from "effect"
 import { Permission } from "../tool/SideEffects.ts"
 import { readJsonValue } from "../value/BoundedJson.ts"
-import { issueText } from "../entry/SchemaIssues.ts"
+import { issueText } from "../schema/SchemaIssues.ts"
 import { isJsonObject } from "./BodyPath.ts"
 import { CallDescriptor, WrittenSchema, repeating } from "./CallDescriptor.ts"
 import { isRefSegment, parseCallRef } from "./CallRef.ts"

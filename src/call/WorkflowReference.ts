@@ -4,7 +4,7 @@
  */
 import { Result, Schema } from "effect"
 import { readJsonValue } from "../value/BoundedJson.ts"
-import { issueText } from "../entry/SchemaIssues.ts"
+import { issueText } from "../schema/SchemaIssues.ts"
 import type { CallDescriptor } from "./CallDescriptor.ts"
 import { WrittenSchema } from "./CallDescriptor.ts"
 import type { ReferenceTool } from "./ToolConfig.ts"

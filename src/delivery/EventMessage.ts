@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import { canonical } from "../value/Canonical.ts"
 import { cutText } from "../value/CutText.ts"
-import { InvalidInput, inputReader } from "../entry/InvalidInput.ts"
+import { InvalidInput, inputReader } from "../schema/InvalidInput.ts"
 import { Schema } from "effect"
 import { ConversationId } from "../value/Ids.ts"
 import { text_units_max } from "../memory/MemoryRow.ts"

@@ -3,8 +3,8 @@
  * or with its attributes in HTTP headers. Only JSON data and only the attributes that this runtime uses are accepted.
  */
 import { Effect, Schema } from "effect"
-import type { InvalidInput } from "../entry/InvalidInput.ts"
-import { inputReader } from "../entry/InvalidInput.ts"
+import type { InvalidInput } from "../schema/InvalidInput.ts"
+import { inputReader } from "../schema/InvalidInput.ts"
 import { isExistingTime } from "./ExistingTime.ts"
 import type { ConversationId, RunId } from "../value/Ids.ts"
 import { plainText } from "../value/Ids.ts"

@@ -21,7 +21,7 @@ import { expectedTime } from "../value/Times.ts"
 import type { Settlement } from "../run/RunCommand.ts"
 import { bounds_result, readJson } from "../value/BoundedJson.ts"
 import { readParts, splitParts } from "./MessageParts.ts"
-import { InvalidInput, inputReader } from "./InvalidInput.ts"
+import { InvalidInput, inputReader } from "../schema/InvalidInput.ts"
 
 /** Checks only the form of a call's id. Whether the call exists is checked against its run. */
 const CallId = Schema.String.check(

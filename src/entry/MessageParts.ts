@@ -5,7 +5,7 @@
 import { Effect, Result, Schema } from "effect"
 import type { PartInput } from "../conversation/Part.ts"
 import { FileDigest, FileName, fileTypeOf, MediaType, parts_max } from "../conversation/Part.ts"
-import { InvalidInput, inputReader } from "./InvalidInput.ts"
+import { InvalidInput, inputReader } from "../schema/InvalidInput.ts"
 
 /** A decoded part: with its bytes, or with the digest of a file that was uploaded before. */
 export type ReadPart =

@@ -5,7 +5,7 @@
  * gets a result with the reason, and the run goes on.
  */
 import { Effect, Schema } from "effect"
-import { throwInvalidInputInMake } from "../entry/InvalidInput.ts"
+import { throwInvalidInputInMake } from "../schema/InvalidInput.ts"
 import { Decimal } from "../value/Decimal.ts"
 
 const bounded = (minimum: number, maximum: number, fallback: number) =>

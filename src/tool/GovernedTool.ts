@@ -29,7 +29,7 @@ import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
 import type { ContextReader } from "../run/RunContext.ts"
 import type { InputCodec, OutputCodec } from "./ToolCodec.ts"
-import { refusalText } from "./ValueRefused.ts"
+import { refusalText } from "../schema/ValueRefused.ts"
 import { toolKeyOf } from "./ToolSpec.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 

@@ -15,7 +15,7 @@ import { Result } from "effect"
 import { truncateUnits } from "../value/CutText.ts"
 import { bounds_result, depth_max } from "../value/BoundedJson.ts"
 import { isRawNumber } from "../value/JsonNumber.ts"
-import { ValueRefused } from "./ValueRefused.ts"
+import { ValueRefused } from "../schema/ValueRefused.ts"
 
 interface Walk {
   values: number

@@ -16,16 +16,21 @@ import type { StandardSchema } from "effect"
 import { truncateUnits } from "../value/CutText.ts"
 import { ignoreRejection } from "../value/IgnoredRejection.ts"
 import { copyWithin, depth_max } from "../value/BoundedJson.ts"
-import { effectDecoder, jsonDecoder, strictly } from "./EffectDecoder.ts"
-import { nullAsAbsent } from "./AbsentNulls.ts"
-import { withFiniteNumbers } from "./FiniteNumbers.ts"
-import { flatNames, hasOnly } from "./FlatObject.ts"
-import { isPlainSchema } from "./PlainSchema.ts"
-import { checkDefinitions, definitionOf, isDeeper, valueDepthMax } from "./SchemaDefinitions.ts"
+import { effectDecoder, jsonDecoder, strictly } from "../schema/EffectDecoder.ts"
+import { nullAsAbsent } from "../schema/AbsentNulls.ts"
+import { withFiniteNumbers } from "../schema/FiniteNumbers.ts"
+import { flatNames, hasOnly } from "../schema/FlatObject.ts"
+import { isPlainSchema } from "../schema/PlainSchema.ts"
+import {
+  checkDefinitions,
+  definitionOf,
+  isDeeper,
+  valueDepthMax
+} from "../schema/SchemaDefinitions.ts"
 import { resultJson } from "./ResultJson.ts"
-import { withDefinitions } from "./SchemaReferences.ts"
-import { withLinearPatterns } from "./SchemaPatterns.ts"
-import { ValueRefused } from "./ValueRefused.ts"
+import { withDefinitions } from "../schema/SchemaReferences.ts"
+import { withLinearPatterns } from "../schema/SchemaPatterns.ts"
+import { ValueRefused } from "../schema/ValueRefused.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
 

@@ -3,7 +3,7 @@
  * namespaces is refused. The manifest and its bounds are Stargraph's.
  */
 import { Effect, Schema } from "effect"
-import { firstSchemaIssue } from "../entry/SchemaIssues.ts"
+import { firstSchemaIssue } from "../schema/SchemaIssues.ts"
 import { truncateUnits } from "../value/CutText.ts"
 import type { GovernedTool } from "./GovernedTool.ts"
 import type { DuplicateTool, EmptyFamily, Registry } from "./Registry.ts"

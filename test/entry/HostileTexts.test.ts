@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { Exit, Result } from "effect"
 import { compileForeignSchema } from "../../layers/mcp/ForeignSchema.ts"
-import { linearPattern } from "../../src/entry/LinearPattern.ts"
+import { linearPattern } from "../../src/schema/LinearPattern.ts"
 import { classifyName } from "../../src/error/Classify.ts"
 
 /** A generous hard stop: what looks through its text once is done within a few seconds. */

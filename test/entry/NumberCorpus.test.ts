@@ -14,7 +14,7 @@ import {
   readJson,
   readJsonValue
 } from "../../src/value/BoundedJson.ts"
-import { inputReader } from "../../src/entry/InvalidInput.ts"
+import { inputReader } from "../../src/schema/InvalidInput.ts"
 import { jsonSchemaInput } from "../../src/tool/ToolCodec.ts"
 import { fitAnswer } from "../../src/run/AnswerSchema.ts"
 import { cleanResult } from "../../src/tool/Sanitise.ts"

@@ -11,7 +11,7 @@ import * as ResilientModelGateway from "../../layers/model/ResilientModelGateway
 import { layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { agent } from "../../src/agent/DeclaredAgent.ts"
-import { InvalidInput } from "../../src/entry/InvalidInput.ts"
+import { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import { AgentName } from "../../src/value/Ids.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 

@@ -19,7 +19,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
-import type { InvalidInput } from "../../src/entry/InvalidInput.ts"
+import type { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import * as Homes from "../process/Homes.ts"
 
 const pay = tool({ namespace: "shop", name: "pay", side_effects: "external" }, () => "paid")

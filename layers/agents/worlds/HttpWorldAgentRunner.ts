@@ -8,7 +8,7 @@ import { Context, Effect, Layer, Option, Redacted, Result, Schedule, Schema, Str
 import * as Sse from "effect/encoding/Sse"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import type { HttpClientError, HttpClientResponse } from "effect/http"
-import { InvalidInput } from "../../../src/entry/InvalidInput.ts"
+import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
 import { ConversationId, RunId } from "../../../src/value/Ids.ts"
 import type { Principal } from "../../../src/Principal.ts"
 import type { WorldAgentError } from "../../../src/worlds/contracts/WorldAnswer.ts"

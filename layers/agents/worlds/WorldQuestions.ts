@@ -3,8 +3,8 @@
  */
 import { createHash } from "node:crypto"
 import { Context, Effect } from "effect"
-import type { InvalidInput } from "../../../src/entry/InvalidInput.ts"
-import { inputReader } from "../../../src/entry/InvalidInput.ts"
+import type { InvalidInput } from "../../../src/schema/InvalidInput.ts"
+import { inputReader } from "../../../src/schema/InvalidInput.ts"
 import { principal } from "../../../src/entry/Entries.ts"
 import { ConversationId } from "../../../src/value/Ids.ts"
 import type { RunId } from "../../../src/value/Ids.ts"

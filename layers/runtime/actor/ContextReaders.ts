@@ -4,7 +4,7 @@
  */
 import { Cause, Effect, Exit, Result } from "effect"
 import { truncateUnits } from "../../../src/value/CutText.ts"
-import { InvalidInput } from "../../../src/entry/InvalidInput.ts"
+import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
 import type { ContextReader, RunContext } from "../../../src/run/RunContext.ts"
 import {
   addSecretTexts,
@@ -12,7 +12,7 @@ import {
   no_context,
   separateSecrets
 } from "../../../src/run/RunContext.ts"
-import { refusalPath, refusalText } from "../../../src/tool/ValueRefused.ts"
+import { refusalPath, refusalText } from "../../../src/schema/ValueRefused.ts"
 import type { KeptSecrets } from "../tool/RunSecrets.ts"
 import type { AgentDirectory, ResolvedAgent } from "../../../services/AgentDirectory.ts"
 

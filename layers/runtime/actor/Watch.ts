@@ -4,7 +4,7 @@
  * nothing.
  */
 import { Effect, Exit, Scope } from "effect"
-import type { InvalidInput } from "../../../src/entry/InvalidInput.ts"
+import type { InvalidInput } from "../../../src/schema/InvalidInput.ts"
 import type { ConversationId, Tenant } from "../../../src/value/Ids.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { Cursor, FeedItem, FeedItems, OpenFeed } from "../../../services/AgentRuntime.ts"

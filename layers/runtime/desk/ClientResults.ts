@@ -10,7 +10,7 @@ import { truncateUnits } from "../../../src/value/CutText.ts"
 import { bounds_result, readJsonValue } from "../../../src/value/BoundedJson.ts"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
 import { jsonSchemaCheck } from "../../../src/tool/ToolCodec.ts"
-import { refusalText } from "../../../src/tool/ValueRefused.ts"
+import { refusalText } from "../../../src/schema/ValueRefused.ts"
 import { isBeyondBytes } from "../../../src/value/Utf8.ts"
 
 /** Of a result as JSON, in UTF-8. */

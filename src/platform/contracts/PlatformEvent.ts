@@ -5,8 +5,8 @@
  */
 import { Schema } from "effect"
 import type { Effect } from "effect"
-import type { InvalidInput } from "../../entry/InvalidInput.ts"
-import { inputReader } from "../../entry/InvalidInput.ts"
+import type { InvalidInput } from "../../schema/InvalidInput.ts"
+import { inputReader } from "../../schema/InvalidInput.ts"
 import { Count, Moment, Share, Text } from "./Fact.ts"
 import { ChangesetId, CycleId, FrameworkId, RecordId, ScanId, SystemId } from "./RecordId.ts"
 

@@ -4,8 +4,8 @@
  */
 import { Schema } from "effect"
 import type { Effect } from "effect"
-import type { InvalidInput } from "../../entry/InvalidInput.ts"
-import { inputReader } from "../../entry/InvalidInput.ts"
+import type { InvalidInput } from "../../schema/InvalidInput.ts"
+import { inputReader } from "../../schema/InvalidInput.ts"
 import { WorldId } from "./WorldId.ts"
 
 /** The topic of its messages. */

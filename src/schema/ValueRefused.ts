@@ -2,7 +2,7 @@
  * Errors of values that do not fit a schema, whatever the kind of schema.
  */
 import { Schema } from "effect"
-import { excess_message, firstSchemaIssue, schemaIssues } from "../entry/SchemaIssues.ts"
+import { excess_message, firstSchemaIssue, schemaIssues } from "./SchemaIssues.ts"
 
 /** A Standard Schema or a JSON Schema refused a value. The message has at most five issues. */
 export class ValueRefused extends Schema.TaggedError<ValueRefused>()("ValueRefused", {

@@ -4,7 +4,7 @@
 import { Result, Schema, SchemaRepresentation } from "effect"
 import { truncateUnits } from "../value/CutText.ts"
 import { canonical } from "../value/Canonical.ts"
-import { linearPattern } from "../entry/LinearPattern.ts"
+import { linearPattern } from "./LinearPattern.ts"
 
 const linear: SchemaRepresentation.FilterReviver<{
   readonly source: string
