@@ -8,7 +8,7 @@ import type { LookupFunction } from "node:net"
 import type { Transform } from "node:stream"
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import { Effect } from "effect"
-import { portOf } from "../../src/call/Dialling.ts"
+import { portOf } from "../../src/network/Dialling.ts"
 import type { Admitted } from "./UrlAdmission.ts"
 import { FetchError, refuse } from "./UrlAdmission.ts"
 

@@ -5,7 +5,7 @@
 import { Effect, Exit, Option, Result, Schema } from "effect"
 import type { Json } from "../../src/value/Canonical.ts"
 import { truncateUnits } from "../../src/value/CutText.ts"
-import { withoutHosts } from "../../src/call/PrivateHosts.ts"
+import { withoutHosts } from "../../src/network/PrivateHosts.ts"
 import { readJson } from "../../src/value/BoundedJson.ts"
 import { ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"

@@ -3,14 +3,14 @@
  * number of redirects. Credentials are sent to their own origin only.
  */
 import { Effect, Result } from "effect"
-import type { AddressRange } from "../../src/call/Address.ts"
-import { parseAddressRange } from "../../src/call/Address.ts"
+import type { AddressRange } from "../../src/network/Address.ts"
+import { parseAddressRange } from "../../src/network/Address.ts"
 import {
   header_name,
   header_value,
   isConnectionHeader,
   isWithheldHeader
-} from "../../src/call/HeaderNames.ts"
+} from "../../src/network/HeaderNames.ts"
 import { misdeclared } from "../../src/tool/MisdeclaredTool.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { strayOption } from "../../src/tool/ToolOptions.ts"

@@ -15,7 +15,7 @@ import {
 } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { CallRequest } from "../../src/call/CallRequest.ts"
-import { isMetadataHost, portOf } from "../../src/call/Dialling.ts"
+import { isMetadataHost, portOf } from "../../src/network/Dialling.ts"
 import { detailOf } from "../../src/call/ErrorDetail.ts"
 import { headerSecrets } from "../../src/call/HeaderSecrets.ts"
 import { bounds_carried, readJson } from "../../src/value/BoundedJson.ts"

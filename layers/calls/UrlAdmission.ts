@@ -5,8 +5,8 @@
  */
 import { lookup } from "node:dns/promises"
 import { Effect, Result, Schema } from "effect"
-import type { AddressRange } from "../../src/call/Address.ts"
-import { literalAddress, mayDial, portOf } from "../../src/call/Dialling.ts"
+import type { AddressRange } from "../../src/network/Address.ts"
+import { literalAddress, mayDial, portOf } from "../../src/network/Dialling.ts"
 
 /** Why a fetch failed. `message` is a sentence without addresses and without text from the server. */
 export class FetchError extends Schema.TaggedError<FetchError>()("FetchError", {

@@ -6,7 +6,7 @@ import { Schema } from "effect"
 import { isUnsafeName } from "./BodyPath.ts"
 import type { CallDescriptor, CallMethod } from "./CallDescriptor.ts"
 import { bindings_max, PathText } from "./CallDescriptor.ts"
-import { header_name, header_value, isOwnHeader, isWithheldHeader } from "./HeaderNames.ts"
+import { header_name, header_value, isOwnHeader, isWithheldHeader } from "../network/HeaderNames.ts"
 import { ParameterStyle } from "./ParameterStyle.ts"
 
 /** A field of the body that is sent under a name of its own. */

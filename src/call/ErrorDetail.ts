@@ -6,7 +6,7 @@ import { Option, Result, Schema } from "effect"
 import { truncateUnits } from "../value/CutText.ts"
 import { bounds_carried, readJson } from "../value/BoundedJson.ts"
 import { withoutSecrets } from "../error/KnownSecrets.ts"
-import { withoutHosts } from "./PrivateHosts.ts"
+import { withoutHosts } from "../network/PrivateHosts.ts"
 
 /** The longest detail, in UTF-16 units. */
 const detail_max = 2_000

@@ -6,7 +6,7 @@ import { Schema } from "effect"
 import { truncateUnits } from "../value/CutText.ts"
 import type { ToolFailure } from "../error/ToolError.ts"
 import { ToolPolicyError } from "../error/ToolError.ts"
-import { unescaped } from "../call/UrlScope.ts"
+import { unescaped } from "../network/UrlScope.ts"
 import { globMatches } from "./Glob.ts"
 import { urlGlobCovers, parseUrlGlob } from "./UrlGrant.ts"
 

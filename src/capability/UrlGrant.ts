@@ -2,7 +2,7 @@
  * A granted scope that is a URL, such as `https://api.example.com/*`. Its glob applies to path and query and cannot extend
  * the host. `https://*.example.com/*` covers the subdomains of a host, `https://*` every host.
  */
-import { parsePlainUrl, normalizedHost } from "../call/UrlScope.ts"
+import { parsePlainUrl, normalizedHost } from "../network/UrlScope.ts"
 import { globMatches } from "./Glob.ts"
 
 interface UrlGlob {

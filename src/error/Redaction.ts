@@ -8,7 +8,7 @@
  */
 import { countrySpecs, isValidIBAN } from "ibantools"
 import { truncateUnits } from "../value/CutText.ts"
-import { isAddress } from "../call/Address.ts"
+import { isAddress } from "../network/Address.ts"
 import { withoutInvisible } from "../value/InvisibleText.ts"
 import { cardNumbers } from "./CardNumbers.ts"
 import { commandSecrets } from "./CommandLines.ts"

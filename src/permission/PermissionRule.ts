@@ -6,8 +6,8 @@
  */
 import { Result, Schema } from "effect"
 import { readJson } from "../value/BoundedJson.ts"
-import type { UrlScope } from "../call/UrlScope.ts"
-import { scopeAllows, isUrlLike, scopeMayMatch, parseUrlScope } from "../call/UrlScope.ts"
+import type { UrlScope } from "../network/UrlScope.ts"
+import { scopeAllows, isUrlLike, scopeMayMatch, parseUrlScope } from "../network/UrlScope.ts"
 import { hasRole, Roles } from "../Principal.ts"
 import { Permission } from "../tool/SideEffects.ts"
 

@@ -6,7 +6,7 @@ import { Effect, Schema } from "effect"
 import type { GovernedTool } from "../tool/GovernedTool.ts"
 import { suggestNames } from "../value/Nearest.ts"
 import type { Permission } from "../tool/SideEffects.ts"
-import { isUrlLike, parseUrlScope } from "../call/UrlScope.ts"
+import { isUrlLike, parseUrlScope } from "../network/UrlScope.ts"
 import { parsePattern } from "./PermissionRule.ts"
 import type { Policy, Subject } from "./Policy.ts"
 

@@ -6,7 +6,7 @@ import type { FetchError } from "../../layers/calls/UrlAdmission.ts"
 import type { Fetch, Options } from "../../layers/calls/GuardedFetch.ts"
 import * as GuardedFetch from "../../layers/calls/GuardedFetch.ts"
 import * as HttpRequestTool from "../../layers/calls/HttpRequestTool.ts"
-import { isGlobalAddress } from "../../src/call/Address.ts"
+import { isGlobalAddress } from "../../src/network/Address.ts"
 import { eventually } from "../contracts/Contract.ts"
 import { names, web } from "./Web.ts"
 

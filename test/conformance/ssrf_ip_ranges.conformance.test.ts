@@ -2,7 +2,7 @@ import { assert } from "@effect/vitest"
 import { Effect, Exit, Result } from "effect"
 import type { Options } from "../../layers/calls/GuardedFetch.ts"
 import * as GuardedFetch from "../../layers/calls/GuardedFetch.ts"
-import { isGlobalAddress, parseAddressRange } from "../../src/call/Address.ts"
+import { isGlobalAddress, parseAddressRange } from "../../src/network/Address.ts"
 import type { Driven } from "./Vectors.ts"
 import { conformance, hasShape, isRecord } from "./Vectors.ts"
 

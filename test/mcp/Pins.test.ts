@@ -9,7 +9,7 @@ import { commandLine, allowanceOf } from "../../src/tool/McpServer.ts"
 import { eventually } from "../contracts/Contract.ts"
 import * as H from "../runtime/Harness.ts"
 import { web } from "../calls/Web.ts"
-import type { DialAllowance } from "../../src/call/Dialling.ts"
+import type { DialAllowance } from "../../src/network/Dialling.ts"
 import { judgedFetch } from "../../layers/dialling/JudgedFetch.ts"
 import * as S from "./Servers.ts"
 
