@@ -28,7 +28,7 @@ import type {
 import { RunId } from "../src/value/Ids.ts"
 import type { NotEntitled } from "../src/approval/Approval.ts"
 import type { AnchorMismatch } from "../src/memory/MemoryAnchors.ts"
-import type { Principal } from "../src/Principal.ts"
+import type { Principal } from "../src/principal/Principal.ts"
 import type { AnswerSchema } from "../src/run/AnswerSchema.ts"
 import type { Nesting } from "../src/run/Nesting.ts"
 import type { RunContext } from "../src/run/RunContext.ts"

@@ -25,7 +25,7 @@ import type { ConversationNotFound } from "../src/conversation/Conversation.ts"
 import type { InvalidInput } from "../src/schema/InvalidInput.ts"
 import type { ApprovalId, ConversationId } from "../src/value/Ids.ts"
 import type { RunQuarantined } from "../src/run/Quarantine.ts"
-import type { Principal } from "../src/Principal.ts"
+import type { Principal } from "../src/principal/Principal.ts"
 import type { JournalError } from "./RunJournal.ts"
 import type { StoreError } from "./StoreError.ts"
 

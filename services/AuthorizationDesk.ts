@@ -16,7 +16,7 @@ import type {
   TooManyAuthorizations,
   WorkspaceAgentAuthorization
 } from "../src/permission/Authorization.ts"
-import type { Principal } from "../src/Principal.ts"
+import type { Principal } from "../src/principal/Principal.ts"
 import type { StoreError } from "./StoreError.ts"
 
 export interface AuthorizationsPage {

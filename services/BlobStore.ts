@@ -7,8 +7,8 @@ import type { Effect } from "effect"
 import { FileDigest, FileName, MediaType } from "../src/conversation/Part.ts"
 import type { FileNotFound, FilesFull } from "../src/conversation/Part.ts"
 import type { ConversationId, RunId, Tenant } from "../src/value/Ids.ts"
-import type { Principal } from "../src/Principal.ts"
-import { isLimitedToOwn } from "../src/Rights.ts"
+import type { Principal } from "../src/principal/Principal.ts"
+import { isLimitedToOwn } from "../src/principal/Rights.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /**

@@ -7,7 +7,7 @@ import { ConversationNotFound } from "../src/conversation/Conversation.ts"
 import type { NotForCustomers } from "../src/conversation/CustomerAccess.ts"
 import { agentRefusal, isOpenTo } from "../src/conversation/CustomerAccess.ts"
 import type { AgentName, ConversationId, Tenant } from "../src/value/Ids.ts"
-import type { Principal } from "../src/Principal.ts"
+import type { Principal } from "../src/principal/Principal.ts"
 import type { StoreError } from "./StoreError.ts"
 
 export class ConversationStore extends Context.Service<

@@ -5,7 +5,7 @@ import { Context, Schema } from "effect"
 import type { Effect, Redacted } from "effect"
 import type { NotEntitled } from "../src/approval/Approval.ts"
 import type { TokenId } from "../src/value/Ids.ts"
-import type { Principal } from "../src/Principal.ts"
+import type { Principal } from "../src/principal/Principal.ts"
 import type {
   AccessToken,
   TokenNotFound,

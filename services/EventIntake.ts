@@ -14,7 +14,7 @@ import type {
   ReceivedEvent
 } from "../src/delivery/IncomingEvent.ts"
 import type { InvalidInput } from "../src/schema/InvalidInput.ts"
-import type { Principal } from "../src/Principal.ts"
+import type { Principal } from "../src/principal/Principal.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** After `MailboxFull`, `AgentBusy` and `StoreError` the same event may be accepted later. The other refusals are final. */

@@ -9,7 +9,7 @@ import type { Effect } from "effect"
 import type { NotEntitled } from "../src/approval/Approval.ts"
 import type { InvalidInput } from "../src/schema/InvalidInput.ts"
 import type { Tenant } from "../src/value/Ids.ts"
-import type { Principal } from "../src/Principal.ts"
+import type { Principal } from "../src/principal/Principal.ts"
 import type { StoreError } from "./StoreError.ts"
 
 export class KillSwitch extends Context.Service<

@@ -6,7 +6,7 @@ import { Context } from "effect"
 import type { Effect } from "effect"
 import type { NotEntitled } from "../src/approval/Approval.ts"
 import type { InvalidInput } from "../src/schema/InvalidInput.ts"
-import type { Principal } from "../src/Principal.ts"
+import type { Principal } from "../src/principal/Principal.ts"
 import type { GovernedTool, MisdeclaredTool } from "../src/tool/GovernedTool.ts"
 import type {
   McpDefinitionNotOffered,

@@ -15,7 +15,7 @@ import type {
   MessageExtras
 } from "../src/delivery/AgentTask.ts"
 import type { Address, ConversationId, MessageId, RunId, Tenant } from "../src/value/Ids.ts"
-import type { Roles } from "../src/Principal.ts"
+import type { Roles } from "../src/principal/Principal.ts"
 import type { RunAccepted } from "../src/run/RunEvent.ts"
 import type { Claim } from "./RunJournal.ts"
 import type { StoreError } from "./StoreError.ts"

@@ -23,7 +23,7 @@ import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import type { MessageId, RunId } from "../../src/value/Ids.ts"
 import { platform_events } from "../../src/platform/contracts/PlatformEvent.ts"
-import { Principal, rolesOf } from "../../src/Principal.ts"
+import { Principal, rolesOf } from "../../src/principal/Principal.ts"
 
 const day_ms = 86_400_000
 /** How far an event's clock may be ahead of ours. */

@@ -25,8 +25,8 @@ import { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import type { NewOutboxMessage, OutboxMessage } from "../../src/delivery/Outbox.ts"
 import { ApprovalId, ConversationId } from "../../src/value/Ids.ts"
 import type { MessageId, Tenant } from "../../src/value/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
-import { isLimitedToOwn } from "../../src/Rights.ts"
+import { Principal } from "../../src/principal/Principal.ts"
+import { isLimitedToOwn } from "../../src/principal/Rights.ts"
 
 /** What a channel has to deliver at one place: one notice, or those of a digest. */
 export const Outgoing = Schema.Struct({

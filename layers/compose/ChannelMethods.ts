@@ -16,7 +16,7 @@ import { NoticeId, NoticePreferences } from "../../src/delivery/Notice.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import { inputReader } from "../../src/schema/InvalidInput.ts"
 import type { AgentName, ConversationId, Tenant } from "../../src/value/Ids.ts"
-import type { Principal } from "../../src/Principal.ts"
+import type { Principal } from "../../src/principal/Principal.ts"
 import { isCustomer } from "./CustomerAccess.ts"
 
 const readTarget = inputReader(BindingTarget)

@@ -4,7 +4,7 @@
 import type { Redacted } from "effect"
 import { Context, Effect, Layer } from "effect"
 import { InvalidInput } from "../../src/schema/InvalidInput.ts"
-import type { PrincipalInput } from "../../src/Principal.ts"
+import type { PrincipalInput } from "../../src/principal/Principal.ts"
 import type { Timed } from "../../src/value/Times.ts"
 import type { HttpSettings } from "../http/HttpSettings.ts"
 import type { NodeListener, WebHandler } from "../http/MountedServer.ts"

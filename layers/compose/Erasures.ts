@@ -7,7 +7,7 @@ import { ErasedSubject, ErasureId } from "../../src/erasure/Erasure.ts"
 import { Limit, limit_default } from "../../src/api/Page.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import { inputReader } from "../../src/schema/InvalidInput.ts"
-import type { Principal } from "../../src/Principal.ts"
+import type { Principal } from "../../src/principal/Principal.ts"
 
 const readRequest = inputReader(Schema.Struct({ subject: ErasedSubject }))
 const readPage = inputReader(

@@ -23,7 +23,7 @@ import { FileDigest, FileNotFound, fileTypeOf } from "../../src/conversation/Par
 import * as Entries from "../../src/entry/Entries.ts"
 import { inputReader } from "../../src/schema/InvalidInput.ts"
 import { ConversationId, MessageId } from "../../src/value/Ids.ts"
-import type { Principal } from "../../src/Principal.ts"
+import type { Principal } from "../../src/principal/Principal.ts"
 import { conversationFor, isCustomer } from "./CustomerAccess.ts"
 
 const limit = Schema.optionalKey(Limit)

@@ -6,7 +6,7 @@ import { AgentDirectory, hostedBy } from "../../services/AgentDirectory.ts"
 import { RunList } from "../../services/RunList.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import type { Tenant } from "../../src/value/Ids.ts"
-import type { Principal } from "../../src/Principal.ts"
+import type { Principal } from "../../src/principal/Principal.ts"
 import type { Need } from "../../src/run/Needs.ts"
 
 /** Reads a list of runs of the principal's tenant. `read` also gets the agents that this process hosts. */

@@ -12,7 +12,7 @@ import type { Address, Tenant } from "../../src/value/Ids.ts"
 import { AgentName, ConversationId, RunId } from "../../src/value/Ids.ts"
 import { CanonicalText } from "../../src/memory/CanonicalText.ts"
 import { MemoryId, MemoryName, MemoryTier } from "../../src/memory/MemoryRow.ts"
-import type { Principal } from "../../src/Principal.ts"
+import type { Principal } from "../../src/principal/Principal.ts"
 
 const Owner = { agent: AgentName, conversation: ConversationId }
 

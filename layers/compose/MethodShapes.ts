@@ -6,7 +6,7 @@ import type { CostGroup } from "../../src/cost/CostTotal.ts"
 import type { DeadLetterStatus } from "../../src/delivery/Outbox.ts"
 import type { MemoryTier } from "../../src/memory/MemoryRow.ts"
 import type { Time } from "../../src/value/Times.ts"
-import type { Role } from "../../src/Principal.ts"
+import type { Role } from "../../src/principal/Principal.ts"
 
 /**
  * A channel to bind a conversation to, and the person whose preferences and in-app copies apply there. 1 to 200 characters each.

@@ -18,8 +18,8 @@ import type { ClientAnswer, ClientCall } from "../../src/approval/ClientCall.ts"
 import type { AnyDecision } from "../../src/approval/DecisionPayload.ts"
 import { Tenant } from "../../src/value/Ids.ts"
 import type { Time, Timed } from "../../src/value/Times.ts"
-import type { PrincipalInput } from "../../src/Principal.ts"
-import { Principal } from "../../src/Principal.ts"
+import type { PrincipalInput } from "../../src/principal/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import type { QuarantinedRun, RawEvent } from "../../src/run/Quarantine.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
 import type { RunItem, RunsQuery } from "../../src/run/RunItem.ts"
@@ -224,7 +224,7 @@ export interface Sent {
 /**
  * A method that fails rejects with a typed error, which has a `_tag`. Arguments are decoded first: a value that does not match
  * its type rejects with `InvalidInput`, which names the `field` and what is expected there, and nothing is done. A principal
- * without the role for a method is refused (`NotEntitled`); `src/Rights.ts` has the table. A customer can read only what it began
+ * without the role for a method is refused (`NotEntitled`); `src/principal/Rights.ts` has the table. A customer can read only what it began
  * or sent itself, from agents that are for customers, and sees only what `CustomerView` lists: no approvals, calls or reasons,
  * and of events only the members that are listed there.
  */

@@ -5,7 +5,7 @@
 import { Effect, Stream } from "effect"
 import * as Entries from "../../src/entry/Entries.ts"
 import type { AgentName, ApprovalId, AuthorizationId, CallId, RunId } from "../../src/value/Ids.ts"
-import type { PrincipalInput, Principal } from "../../src/Principal.ts"
+import type { PrincipalInput, Principal } from "../../src/principal/Principal.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import { inMilliseconds } from "../../src/value/Times.ts"
 import { discoverOffers } from "../../src/tool/ToolOffer.ts"

@@ -4,7 +4,7 @@
  */
 import type { Layer } from "effect"
 import { Cause, Context, Effect, Exit, ManagedRuntime } from "effect"
-import type { Principal } from "../../src/Principal.ts"
+import type { Principal } from "../../src/principal/Principal.ts"
 import type { Answer, Following, Wait } from "./Answer.ts"
 import { asyncIterables } from "./AsyncStream.ts"
 import * as EmbeddedHttp from "./EmbeddedHttp.ts"

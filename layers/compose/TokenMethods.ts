@@ -12,7 +12,7 @@ import { TokenId } from "../../src/value/Ids.ts"
 import { TokenRequest } from "../../src/permission/AccessToken.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
 import { inMilliseconds } from "../../src/value/Times.ts"
-import type { Principal } from "../../src/Principal.ts"
+import type { Principal } from "../../src/principal/Principal.ts"
 import * as TokenCredentials from "../runtime/desk/TokenCredentials.ts"
 
 /** A token with its text, which is stored nowhere. */

@@ -12,7 +12,7 @@
 import { Context, Effect, Layer, Scope, Stream, Tracer } from "effect"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
-import type { PrincipalInput } from "../../src/Principal.ts"
+import type { PrincipalInput } from "../../src/principal/Principal.ts"
 import type { AnySchema, Decoded } from "../../src/tool/ToolCodec.ts"
 import type * as LocalToolRegistry from "../runtime/desk/LocalToolRegistry.ts"
 import type { ModelChoice } from "../model/ChosenModels.ts"

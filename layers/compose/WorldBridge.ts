@@ -12,7 +12,7 @@ import {
   ToolTransientError,
   ToolUserError
 } from "../../src/error/ToolError.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../src/tool/GovernedTool.ts"
 import type { WorldAgentError } from "../../src/worlds/contracts/WorldAnswer.ts"

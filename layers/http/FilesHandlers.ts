@@ -30,7 +30,7 @@ import {
   MediaType
 } from "../../src/conversation/Part.ts"
 import { isFileForCustomers } from "../../src/conversation/CustomerView.ts"
-import type { Principal } from "../../src/Principal.ts"
+import type { Principal } from "../../src/principal/Principal.ts"
 import { withoutInvisible } from "../../src/value/InvisibleText.ts"
 import { conversationFor, readsAsCustomer } from "./Access.ts"
 import { rangeOf } from "./ByteRange.ts"

@@ -5,7 +5,7 @@
 import { queryObjects } from "node:v8"
 import { Effect, Layer, Scope } from "effect"
 import { ConversationId } from "../../src/value/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"

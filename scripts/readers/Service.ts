@@ -14,7 +14,7 @@ import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.t
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, ConversationId, Tenant } from "../../src/value/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 
 const [, , token = "", readers = "2000", messages = "40", units = "50000", directory] = process.argv
 const streams_max = Number(readers) + 10

@@ -8,7 +8,7 @@ import type { Options } from "../../layers/compose/NodeService.ts"
 import * as StartedLayer from "../../layers/compose/StartedLayer.ts"
 import * as ToolCallTelemetry from "../../layers/telemetry/ToolCallTelemetry.ts"
 import { InvalidInput } from "../../src/schema/InvalidInput.ts"
-import type { Principal } from "../../src/Principal.ts"
+import type { Principal } from "../../src/principal/Principal.ts"
 import { loadApp } from "../command/AppModule.ts"
 import { Refused } from "../command/Refused.ts"
 

@@ -4,7 +4,7 @@
 import { userInfo } from "node:os"
 import { Flag } from "effect/cli"
 import { Tenant } from "../../src/value/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import { toggle } from "../command/CommandLine.ts"
 import { dataFlag, tenantFlag } from "./Stored.ts"
 

@@ -15,7 +15,7 @@
  * The functions are called once for each turn, have to be pure, and see no secrets. The journal has a digest of their results.
  */
 import type { AgentName, RunId, Tenant } from "../value/Ids.ts"
-import type { Roles } from "../Principal.ts"
+import type { Roles } from "../principal/Principal.ts"
 import type { Plain, Public } from "../run/ContextSecrets.ts"
 import type { AnySchema, Decoded } from "../tool/ToolCodec.ts"
 import { AgentSpec } from "./AgentSpec.ts"

@@ -5,8 +5,8 @@
 import { Context } from "effect"
 import type { Redacted } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
-import type { Principal, Role } from "../Principal.ts"
-import { rolesFor } from "../Rights.ts"
+import type { Principal, Role } from "../principal/Principal.ts"
+import { rolesFor } from "../principal/Rights.ts"
 import {
   Problem400,
   Problem401,

@@ -5,7 +5,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ClientAnswer, ClientCall } from "../approval/ClientCall.ts"
 import { ApprovalId, ConversationId } from "../value/Ids.ts"
-import { rolesFor } from "../Rights.ts"
+import { rolesFor } from "../principal/Rights.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { Problem404, Problem409, Problem410, Problem422 } from "./Problem.ts"
 

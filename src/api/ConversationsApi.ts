@@ -7,7 +7,7 @@ import { Conversation, ConversationMessage } from "../conversation/Conversation.
 import { FileDigest, FileName, MediaType, parts_max } from "../conversation/Part.ts"
 import { TaskStatus } from "../delivery/AgentTask.ts"
 import { AgentName, ConversationId, RunId } from "../value/Ids.ts"
-import { rolesFor } from "../Rights.ts"
+import { rolesFor } from "../principal/Rights.ts"
 import { CheckedAnswerSchema } from "../run/AnswerSchema.ts"
 import { CheckedRunContext } from "../run/RunContext.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"

@@ -4,7 +4,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { ConversationId, RunId } from "../value/Ids.ts"
-import { rolesFor } from "../Rights.ts"
+import { rolesFor } from "../principal/Rights.ts"
 import { Authentication, BodyTypes, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { Problem404, Problem409, Problem422, Problem429 } from "./Problem.ts"
 

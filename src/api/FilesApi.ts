@@ -5,7 +5,7 @@ import { Context, Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { FileDigest, FileName, FilePart } from "../conversation/Part.ts"
 import { ConversationId } from "../value/Ids.ts"
-import { rolesFor } from "../Rights.ts"
+import { rolesFor } from "../principal/Rights.ts"
 import { Authentication, Needs, Validation } from "./Boundary.ts"
 import {
   Problem400,

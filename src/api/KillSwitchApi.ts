@@ -3,7 +3,7 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { rolesFor } from "../Rights.ts"
+import { rolesFor } from "../principal/Rights.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 
 const State = Schema.Struct({ on: Schema.Boolean })

@@ -11,7 +11,7 @@ import {
 } from "../conversation/ChannelBinding.ts"
 import { Notice, NoticeId, NoticePreferences } from "../delivery/Notice.ts"
 import { ConversationId } from "../value/Ids.ts"
-import { rolesFor } from "../Rights.ts"
+import { rolesFor } from "../principal/Rights.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { Limit } from "./Page.ts"
 import { Problem404, Problem409 } from "./Problem.ts"

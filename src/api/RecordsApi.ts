@@ -13,7 +13,7 @@ import {
 } from "../platform/contracts/FailureCluster.ts"
 import { ChangesetId, ClusterId, RecordId, ScanId } from "../platform/contracts/RecordId.ts"
 import { ScanRecord, ScanStatus } from "../platform/contracts/Scan.ts"
-import { rolesFor } from "../Rights.ts"
+import { rolesFor } from "../principal/Rights.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { Limit } from "./Page.ts"
 import { Problem404, Problem409 } from "./Problem.ts"

@@ -5,7 +5,7 @@
 import { DateTime, Schema } from "effect"
 import { CheckedJson, CheckedJsonRecord } from "../value/JsonObject.ts"
 import { ApprovalId, CallId, RunId, Tenant } from "../value/Ids.ts"
-import { Role } from "../Principal.ts"
+import { Role } from "../principal/Principal.ts"
 
 /** Exactly these five members are shown to the person. `correlation_id` is the approval's id. */
 export const ApprovalPayload = Schema.Struct({

@@ -5,9 +5,9 @@
 import { Schema } from "effect"
 import { NotEntitled } from "../approval/Approval.ts"
 import { AgentName } from "../value/Ids.ts"
-import type { Principal } from "../Principal.ts"
-import type { RightName } from "../Rights.ts"
-import { isLimitedToOwn, rolesFor } from "../Rights.ts"
+import type { Principal } from "../principal/Principal.ts"
+import type { RightName } from "../principal/Rights.ts"
+import { isLimitedToOwn, rolesFor } from "../principal/Rights.ts"
 import type { Conversation, InitiatedBy } from "./Conversation.ts"
 
 /** A customer named an agent that is not open to customers. The error does not say whether that agent exists. */

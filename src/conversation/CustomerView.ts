@@ -18,7 +18,7 @@ import type {
   RunEvent
 } from "../run/RunEvent.ts"
 import type { WorkspaceAgentAuthorization } from "../permission/Authorization.ts"
-import type { Principal } from "../Principal.ts"
+import type { Principal } from "../principal/Principal.ts"
 import type { FilePart, Part } from "./Part.ts"
 import type { Conversation, ConversationMessage } from "./Conversation.ts"
 

@@ -6,7 +6,7 @@ import { canonical } from "../value/Canonical.ts"
 import { Part } from "../conversation/Part.ts"
 import { CheckedJsonRecord } from "../value/JsonObject.ts"
 import { Address, AgentName, ConversationId, RunId, Tenant } from "../value/Ids.ts"
-import { Roles } from "../Principal.ts"
+import { Roles } from "../principal/Principal.ts"
 import { Nesting } from "../run/Nesting.ts"
 
 export const TaskStatus = Schema.Literals(["pending", "processing", "complete", "failed"])

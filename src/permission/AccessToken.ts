@@ -4,7 +4,7 @@
  */
 import { Effect, Schema } from "effect"
 import { Tenant, TokenId } from "../value/Ids.ts"
-import { Principal, Role, Roles, rolesOf } from "../Principal.ts"
+import { Principal, Role, Roles, rolesOf } from "../principal/Principal.ts"
 
 /** The greatest number of tokens in force at the same time in one tenant. */
 export const tokens_max = 1_000

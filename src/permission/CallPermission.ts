@@ -8,7 +8,7 @@
 import type { Exit } from "effect"
 import { ignoreRejection } from "../value/IgnoredRejection.ts"
 import type { AgentName, RunId, Tenant } from "../value/Ids.ts"
-import type { Roles } from "../Principal.ts"
+import type { Roles } from "../principal/Principal.ts"
 import type { RunContext } from "../run/RunContext.ts"
 import type { Permission } from "../tool/SideEffects.ts"
 import { isPermission } from "../tool/SideEffects.ts"

@@ -8,7 +8,7 @@ import { Result, Schema } from "effect"
 import { readJson } from "../value/BoundedJson.ts"
 import type { UrlScope } from "../network/UrlScope.ts"
 import { scopeAllows, isUrlLike, scopeMayMatch, parseUrlScope } from "../network/UrlScope.ts"
-import { hasRole, Roles } from "../Principal.ts"
+import { hasRole, Roles } from "../principal/Principal.ts"
 import { Permission } from "../tool/SideEffects.ts"
 
 const pattern_max = 512

@@ -6,7 +6,7 @@
 import type { Decision } from "../approval/Approval.ts"
 import { isSameJson } from "../value/Canonical.ts"
 import type { ApprovalId, RunId } from "../value/Ids.ts"
-import { Principal } from "../Principal.ts"
+import { Principal } from "../principal/Principal.ts"
 import { decideApproval, expireApproval, settleCall } from "../run/RunCommand.ts"
 import { conclude } from "../run/RunConclusion.ts"
 import type { RunInput } from "../run/RunDecider.ts"

@@ -23,7 +23,7 @@ import {
 } from "../value/Ids.ts"
 import { RecalledLine } from "../memory/RecalledLines.ts"
 import { Authorized } from "../permission/Authorization.ts"
-import { Role, Roles } from "../Principal.ts"
+import { Role, Roles } from "../principal/Principal.ts"
 import { Permission } from "../tool/SideEffects.ts"
 import { OnLoss } from "../tool/ToolSpec.ts"
 import { FinishReason } from "./FinishReason.ts"

@@ -5,7 +5,7 @@ import { Schema } from "effect"
 import type { SchemaIssue } from "effect"
 import { firstSchemaIssue } from "../schema/SchemaIssues.ts"
 import { truncateUnits } from "../value/CutText.ts"
-import { Role } from "../Principal.ts"
+import { Role } from "../principal/Principal.ts"
 import { didYouMean } from "../value/Nearest.ts"
 
 /**

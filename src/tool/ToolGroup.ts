@@ -5,8 +5,8 @@
 import { Schema } from "effect"
 import { truncateUnits } from "../value/CutText.ts"
 import { ToolPolicyError } from "../error/ToolError.ts"
-import type { Roles } from "../Principal.ts"
-import { hasRole, Role, rolesText } from "../Principal.ts"
+import type { Roles } from "../principal/Principal.ts"
+import { hasRole, Role, rolesText } from "../principal/Principal.ts"
 
 export const ToolGroup = Schema.Literals([
   "core",

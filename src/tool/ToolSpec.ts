@@ -7,7 +7,7 @@ import { Effect, Result, Schema, SchemaTransformation } from "effect"
 import { truncateUnits } from "../value/CutText.ts"
 import { RequestedCapability } from "../capability/Capability.ts"
 import { CheckedJsonObject, JsonObject } from "../value/JsonObject.ts"
-import { Role } from "../Principal.ts"
+import { Role } from "../principal/Principal.ts"
 import { Idempotency, IdempotencyKey, IdempotencyScope, KeyHoldsMs } from "./Idempotency.ts"
 import { RetryPolicy } from "./RetryPolicy.ts"
 import {

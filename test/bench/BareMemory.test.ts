@@ -27,7 +27,7 @@ import { AgentName, CallId, ConversationId, RunId, Tenant } from "../../src/valu
 import { CanonicalText } from "../../src/memory/CanonicalText.ts"
 import type { MemoryAuthor, MemoryTier } from "../../src/memory/MemoryRow.ts"
 import type { RecalledLine } from "../../src/memory/RecalledLines.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import { canonicals, edited, numbers, textOf } from "../memory/Corpus.ts"
 
 interface Told {

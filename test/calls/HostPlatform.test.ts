@@ -14,7 +14,7 @@ import { keeperScript } from "../../scripts/platform/Script.ts"
 import { keeper_variant, seeds } from "../../scripts/platform/Seeds.ts"
 import { platform_ops } from "../../src/call/PlatformOps.ts"
 import { Tenant } from "../../src/value/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import { call, runBody } from "./Platform.ts"
 
 const boss = new Principal({ id: "boss", tenant: Tenant.make("default"), roles: ["approver"] })

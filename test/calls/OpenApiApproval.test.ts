@@ -6,7 +6,7 @@ import { start } from "../../layers/compose/NodeService.ts"
 import { call, scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import { endpointOf, platform } from "./Platform.ts"
 
 const boss = new Principal({ id: "boss", tenant: Tenant.make("default"), roles: ["approver"] })

@@ -10,7 +10,7 @@ import { RunJournal } from "../../services/RunJournal.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, ConversationId, Tenant } from "../../src/value/Ids.ts"
 import { Policy } from "../../src/permission/Policy.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import { eventually } from "../contracts/Contract.ts"
 import { names, web } from "./Web.ts"
 

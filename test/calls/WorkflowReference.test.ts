@@ -8,7 +8,7 @@ import type { ToolConfig } from "../../src/call/ToolConfig.ts"
 import type { WorkflowRevision } from "../../src/call/WorkflowReference.ts"
 import { revision_place } from "../../src/call/WorkflowReference.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import { configured, endpointOf, platform, runBody } from "./Platform.ts"
 import type { Seen, Web } from "./Web.ts"
 

@@ -19,8 +19,8 @@ import {
   RunId,
   Tenant
 } from "../../src/value/Ids.ts"
-import type { Role } from "../../src/Principal.ts"
-import { Principal } from "../../src/Principal.ts"
+import type { Role } from "../../src/principal/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import type {
   ApprovalRequested,
   ClientRequested,

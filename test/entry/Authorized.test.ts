@@ -5,7 +5,7 @@ import { start } from "../../layers/compose/NodeService.ts"
 import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 
 const tenant = Tenant.make("default")

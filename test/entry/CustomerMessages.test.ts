@@ -10,8 +10,8 @@ import { CustomerAgents } from "../../services/AgentDirectory.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { ConversationId } from "../../src/value/Ids.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
-import type { Role } from "../../src/Principal.ts"
-import { Principal } from "../../src/Principal.ts"
+import type { Role } from "../../src/principal/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import * as H from "../runtime/Harness.ts"
 
 const person = (id: string, ...roles: ReadonlyArray<Role>) =>

@@ -43,7 +43,7 @@ describe("an import of troupe/embed that starts nothing", () => {
       "layers/compose/Answer.ts",
       "layers/compose/NodeService.ts",
       "src/value/Ids.ts",
-      "src/Principal.ts"
+      "src/principal/Principal.ts"
     ])
   })
 })

@@ -5,7 +5,7 @@ import type { NodeService } from "../../layers/compose/NodeService.ts"
 import { service_principal, start } from "../../layers/compose/NodeService.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import { hostile } from "./HostileValues.ts"
 

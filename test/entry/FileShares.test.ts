@@ -4,8 +4,8 @@ import { assert, describe, it } from "vitest"
 import { start } from "../../layers/compose/NodeService.ts"
 import { call, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import type { Role } from "../../src/Principal.ts"
-import { Principal } from "../../src/Principal.ts"
+import type { Role } from "../../src/principal/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 
 const person = (id: string, role: Role, tenant = "acme") => ({

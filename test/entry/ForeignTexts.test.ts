@@ -3,7 +3,7 @@ import { assert, describe, it } from "vitest"
 import { start } from "../../layers/compose/NodeService.ts"
 import { layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 
 const olga = new Principal({ id: "olga", tenant: "default", roles: ["admin"] })
 const token = "t".repeat(32)

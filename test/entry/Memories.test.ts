@@ -8,7 +8,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
 import { originOfCall } from "../../src/memory/MemoryOrigin.ts"
 import { MemorySpec } from "../../src/memory/MemorySpec.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 
 const of = (tenant: string) =>

@@ -6,7 +6,7 @@ import { call, layer as scripted, text } from "../../layers/model/ScriptedModelG
 import type { ModelUsed } from "../../services/ModelTurnObserver.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { Tenant } from "../../src/value/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"
 

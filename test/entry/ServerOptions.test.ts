@@ -9,7 +9,7 @@ import * as Stores from "../../layers/compose/Stores.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 
 const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help." })
 const sha256 = "ab".repeat(32)

@@ -20,7 +20,7 @@ import { Outbox } from "../../services/Outbox.ts"
 import { OutboxReader } from "../../services/OutboxReader.ts"
 import { operations as forOperators } from "../../src/agents/Operations.ts"
 import { MessageId, Tenant } from "../../src/value/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { bundled } from "../process/Bundle.ts"
 

@@ -11,7 +11,7 @@ import * as Server from "../../layers/compose/Server.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
 import { layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import { Tenant } from "../../src/value/Ids.ts"
 
 const token = "a-token-of-olgas"

@@ -7,7 +7,7 @@ import * as Metrics from "../../layers/http/Metrics.ts"
 import { Credentials, Unauthorized } from "../../services/Credentials.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import { Tenant } from "../../src/value/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 
 const hour_ms = 3_600_000
 const principalOf = (role: "viewer" | "customer") =>

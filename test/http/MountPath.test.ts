@@ -13,7 +13,7 @@ import { start } from "../../layers/compose/NodeService.ts"
 import { layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 
 const olga = new Principal({ id: "olga", tenant: Tenant.make("acme"), roles: ["operator"] })
 const carl = new Principal({ id: "carl", tenant: Tenant.make("acme"), roles: ["customer"] })

@@ -15,8 +15,8 @@ import { start } from "../../layers/compose/NodeService.ts"
 import { layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
-import type { Role } from "../../src/Principal.ts"
-import { Principal } from "../../src/Principal.ts"
+import type { Role } from "../../src/principal/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 
 const agent = (name: string) =>
   AgentSpec.make({ name: AgentName.make(name), instructions: "Help." })

@@ -10,8 +10,8 @@ import { calls, call, layer as scripted, text } from "../../layers/model/Scripte
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
 import { Policy } from "../../src/permission/Policy.ts"
-import type { Role } from "../../src/Principal.ts"
-import { Principal } from "../../src/Principal.ts"
+import type { Role } from "../../src/principal/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import * as H from "../runtime/Harness.ts"
 
 const tenant = Tenant.make("acme")

@@ -16,8 +16,8 @@ import * as NodeServer from "../../layers/http/NodeServer.ts"
 import { defaults, RuntimeConfig } from "../../layers/runtime/actor/RuntimeConfig.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
-import type { Role } from "../../src/Principal.ts"
-import { Principal } from "../../src/Principal.ts"
+import type { Role } from "../../src/principal/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import * as Script from "./Script.ts"
 
 export const tokenOf = (id: string): string => `token-of-${id}`

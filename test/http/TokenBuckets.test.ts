@@ -5,7 +5,7 @@ import { defaults, HttpSettings } from "../../layers/http/HttpSettings.ts"
 import * as Limits from "../../layers/http/Limits.ts"
 import { TokenBuckets } from "../../layers/http/TokenBuckets.ts"
 import { Tenant } from "../../src/value/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 
 const minute_ms = 60_000
 

@@ -21,7 +21,7 @@ import { RunJournal } from "../../services/RunJournal.ts"
 import { operations } from "../../src/agents/Operations.ts"
 import type { Approval, Decision } from "../../src/approval/Approval.ts"
 import { ConversationId, Tenant } from "../../src/value/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import { eventually } from "../contracts/Contract.ts"
 import * as Homes from "../process/Homes.ts"
 

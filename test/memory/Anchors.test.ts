@@ -14,7 +14,7 @@ import { AgentName, Tenant } from "../../src/value/Ids.ts"
 import type { AnchorKind } from "../../src/memory/MemoryAnchors.ts"
 import { originOfCall } from "../../src/memory/MemoryOrigin.ts"
 import { MemorySpec } from "../../src/memory/MemorySpec.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 
 const person = (id: string) =>

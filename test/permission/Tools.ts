@@ -1,6 +1,6 @@
 /** Tools as a policy sees them: a name, a key, who brings them, and what they declare of their arguments. */
 import type { JudgedRun } from "../../src/permission/CallPermission.ts"
-import type { Roles } from "../../src/Principal.ts"
+import type { Roles } from "../../src/principal/Principal.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 
 type Seen = Pick<GovernedTool, "key" | "provider" | "spec">

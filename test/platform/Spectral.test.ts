@@ -13,7 +13,7 @@ import { WorkspaceSettings } from "../../services/platform/WorkspaceSettings.ts"
 import { RecordImporter } from "../../services/platform/RecordImporter.ts"
 import { spectral_name, spectralAgents } from "../../src/agents/Spectral.ts"
 import { ConversationId, Tenant } from "../../src/value/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import { eventually } from "../contracts/Contract.ts"
 import { sample } from "./Records.ts"
 

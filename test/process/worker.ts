@@ -34,7 +34,7 @@ import {
   RunId,
   Tenant
 } from "../../src/value/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import type { RunAccepted } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import { tool as declared } from "../../src/tool/DeclaredTool.ts"

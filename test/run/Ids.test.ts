@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { callId, FrameId, rootFrame, stepKey } from "../../src/value/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 
 const numbers = [-1, 0, 0.5, 1, 2, 63, 64, 65, 128, 4_096]
 

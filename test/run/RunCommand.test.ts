@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import type { Decision } from "../../src/approval/Approval.ts"
 import { callId, rootFrame } from "../../src/value/Ids.ts"
-import type { Role } from "../../src/Principal.ts"
-import { Principal } from "../../src/Principal.ts"
+import type { Role } from "../../src/principal/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import type { Amendment, Settlement } from "../../src/run/RunCommand.ts"
 import {
   CallNotUnknown,

@@ -15,7 +15,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
 import type { AuthorizationId, RunId } from "../../src/value/Ids.ts"
 import { Policy } from "../../src/permission/Policy.ts"
-import type { Principal } from "../../src/Principal.ts"
+import type { Principal } from "../../src/principal/Principal.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import * as H from "../runtime/Harness.ts"
 

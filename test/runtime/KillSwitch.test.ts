@@ -8,7 +8,7 @@ import { KillSwitch } from "../../services/KillSwitch.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import { ToolStops } from "../../services/ToolStops.ts"
 import { Tenant } from "../../src/value/Ids.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 
 const [acme, other] = [Tenant.make("acme"), Tenant.make("other")]
 const olga = new Principal({ id: "olga", tenant: acme, roles: ["operator"] })

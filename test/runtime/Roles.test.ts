@@ -8,8 +8,8 @@ import {
   Policy,
   policyOf
 } from "../../src/permission/Policy.ts"
-import type { Principal, Role } from "../../src/Principal.ts"
-import { hasRole, Role as Roles, rolesOf } from "../../src/Principal.ts"
+import type { Principal, Role } from "../../src/principal/Principal.ts"
+import { hasRole, Role as Roles, rolesOf } from "../../src/principal/Principal.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { GroupsByRole } from "../../src/tool/ToolGroup.ts"

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { ApprovalId, CallId, RunId, Tenant } from "../../src/value/Ids.ts"
-import type { Principal } from "../../src/Principal.ts"
+import type { Principal } from "../../src/principal/Principal.ts"
 import * as H from "./Harness.ts"
 
 const none = "00000000-0000-4000-8000-000000000000"

@@ -5,7 +5,7 @@ import { start } from "../../layers/compose/NodeService.ts"
 import { call, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { event_bytes_max } from "../../layers/sql/journal/JournalWriter.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { Principal } from "../../src/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 

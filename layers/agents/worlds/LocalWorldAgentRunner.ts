@@ -6,7 +6,7 @@
  * the runtime, and `connected` over it. Until then every question fails as unavailable.
  */
 import { Context, Effect, Layer, Option, Result, Stream } from "effect"
-import type { Principal } from "../../../src/Principal.ts"
+import type { Principal } from "../../../src/principal/Principal.ts"
 import { WorldRefused, WorldUnknown } from "../../../src/worlds/contracts/WorldAnswer.ts"
 import { question_context } from "../../../src/worlds/WorldAgent.ts"
 import type { WorldId } from "../../../src/worlds/contracts/WorldId.ts"

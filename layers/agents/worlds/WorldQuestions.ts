@@ -8,8 +8,8 @@ import { inputReader } from "../../../src/schema/InvalidInput.ts"
 import { principal } from "../../../src/entry/Entries.ts"
 import { ConversationId } from "../../../src/value/Ids.ts"
 import type { RunId } from "../../../src/value/Ids.ts"
-import { principalHasRole } from "../../../src/Principal.ts"
-import type { Principal } from "../../../src/Principal.ts"
+import { principalHasRole } from "../../../src/principal/Principal.ts"
+import type { Principal } from "../../../src/principal/Principal.ts"
 import type { WorldAnswer } from "../../../src/worlds/contracts/WorldAnswer.ts"
 import {
   WorldQuestion,

@@ -5,7 +5,7 @@ import { Context, Schema } from "effect"
 import type { Redacted } from "effect"
 import type { Tenant } from "../../../src/value/Ids.ts"
 import { ChannelName } from "../../../src/conversation/ChannelBinding.ts"
-import type { Principal } from "../../../src/Principal.ts"
+import type { Principal } from "../../../src/principal/Principal.ts"
 
 export const slack = ChannelName.make("slack")
 

@@ -8,7 +8,7 @@
  */
 import { Effect } from "effect"
 import type { CallId, RunId, Tenant } from "../../../src/value/Ids.ts"
-import type { Principal } from "../../../src/Principal.ts"
+import type { Principal } from "../../../src/principal/Principal.ts"
 import { cancelBy, freesKey, settleBy } from "../../../src/run/RunCommand.ts"
 import type { Settlement } from "../../../src/run/RunCommand.ts"
 import { IdempotencyKeys } from "../../../services/IdempotencyKeys.ts"

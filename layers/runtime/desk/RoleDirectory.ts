@@ -2,7 +2,7 @@
  * The agents as one run has them: without the tools that the roles of its sender do not open. The roles are stored with the
  * run, so that what its model is shown and may call stays the same until it ends, in any process.
  */
-import type { Roles } from "../../../src/Principal.ts"
+import type { Roles } from "../../../src/principal/Principal.ts"
 import type { GroupsByRole, ToolGroup } from "../../../src/tool/ToolGroup.ts"
 import { groupOf, groupsFor } from "../../../src/tool/ToolGroup.ts"
 import type { AgentDirectory, ResolvedAgent } from "../../../services/AgentDirectory.ts"

@@ -8,8 +8,8 @@ import { Hex } from "effect/encoding"
 import { AccessTokens } from "../../../services/AccessTokens.ts"
 import { Credentials, Unauthorized } from "../../../services/Credentials.ts"
 import { TokenId } from "../../../src/value/Ids.ts"
-import { Principal } from "../../../src/Principal.ts"
-import { rightRefusal } from "../../../src/Rights.ts"
+import { Principal } from "../../../src/principal/Principal.ts"
+import { rightRefusal } from "../../../src/principal/Rights.ts"
 import {
   isInForce,
   isUseNews,

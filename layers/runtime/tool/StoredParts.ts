@@ -11,7 +11,7 @@ import { readParts } from "../../../src/entry/MessageParts.ts"
 import type { ReadPart } from "../../../src/entry/MessageParts.ts"
 import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
 import type { Tenant } from "../../../src/value/Ids.ts"
-import type { Principal } from "../../../src/Principal.ts"
+import type { Principal } from "../../../src/principal/Principal.ts"
 import type { BlobBounds, BlobHolder, BlobStore } from "../../../services/BlobStore.ts"
 import { shareOf } from "../../../services/BlobStore.ts"
 

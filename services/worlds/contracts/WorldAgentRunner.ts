@@ -4,7 +4,7 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { Principal } from "../../../src/Principal.ts"
+import type { Principal } from "../../../src/principal/Principal.ts"
 import type { WorldAgentError, WorldAnswer } from "../../../src/worlds/contracts/WorldAnswer.ts"
 
 export class WorldAgentRunner extends Context.Service<

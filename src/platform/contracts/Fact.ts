@@ -2,7 +2,7 @@
  * The kinds of values from which the platform's records are made.
  */
 import { Schema } from "effect"
-import { Principal } from "../../Principal.ts"
+import { Principal } from "../../principal/Principal.ts"
 
 /** A text that is not blank and has at most `units_max` UTF-16 units. */
 export const Text = (units_max: number) =>

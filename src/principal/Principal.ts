@@ -2,7 +2,7 @@
  * An authenticated person or service, and its roles.
  */
 import { Schema } from "effect"
-import { plainText, Tenant } from "./value/Ids.ts"
+import { plainText, Tenant } from "../value/Ids.ts"
 
 /**
  * `admin` includes every other role; a `customer` sees only its own conversations and runs; a `publisher` is a system that sends
