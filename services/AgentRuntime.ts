@@ -26,7 +26,7 @@ import type {
   Tenant
 } from "../src/value/Ids.ts"
 import { RunId } from "../src/value/Ids.ts"
-import type { NotEntitled } from "../src/approval/Approval.ts"
+import type { NotEntitled } from "../src/principal/NotEntitled.ts"
 import type { AnchorMismatch } from "../src/memory/MemoryAnchors.ts"
 import type { Principal } from "../src/principal/Principal.ts"
 import type { AnswerSchema } from "../src/run/AnswerSchema.ts"

@@ -16,9 +16,9 @@ import type {
   ApprovalNotFound,
   ApprovalSettled,
   ClientResultRefused,
-  DecisionUnfit,
-  NotEntitled
+  DecisionUnfit
 } from "../src/approval/Approval.ts"
+import type { NotEntitled } from "../src/principal/NotEntitled.ts"
 import type { ClientAnswer, ClientCall } from "../src/approval/ClientCall.ts"
 import type { AnyDecision } from "../src/approval/DecisionPayload.ts"
 import type { ConversationNotFound } from "../src/conversation/Conversation.ts"

@@ -3,7 +3,7 @@
  */
 import { Context, Schema } from "effect"
 import type { Effect, Redacted } from "effect"
-import type { NotEntitled } from "../src/approval/Approval.ts"
+import type { NotEntitled } from "../src/principal/NotEntitled.ts"
 import type { TokenId } from "../src/value/Ids.ts"
 import type { Principal } from "../src/principal/Principal.ts"
 import type {

@@ -4,7 +4,7 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { NotEntitled } from "../src/approval/Approval.ts"
+import type { NotEntitled } from "../src/principal/NotEntitled.ts"
 import type { AddressConflict, AgentBusy, MailboxFull } from "../src/delivery/AgentTask.ts"
 import type {
   EventConflict,

@@ -4,7 +4,7 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { NotEntitled } from "../src/approval/Approval.ts"
+import type { NotEntitled } from "../src/principal/NotEntitled.ts"
 import type { InvalidInput } from "../src/schema/InvalidInput.ts"
 import type { Principal } from "../src/principal/Principal.ts"
 import type { GovernedTool, MisdeclaredTool } from "../src/tool/GovernedTool.ts"

@@ -4,7 +4,7 @@
  * with its answer, whatever the status, or with an unknown outcome. All other failures occur before a connection is made.
  */
 import { Effect } from "effect"
-import { headerSecrets } from "../../src/call/HeaderSecrets.ts"
+import { headerSecrets } from "../../src/error/HeaderSecrets.ts"
 import { http_capability, HttpTools, shown_headers } from "../../src/call/HttpRequest.ts"
 import {
   ToolPolicyError,

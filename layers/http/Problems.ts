@@ -15,9 +15,9 @@ import type {
   ApprovalNotFound,
   ApprovalSettled,
   ClientResultRefused,
-  DecisionUnfit,
-  NotEntitled
+  DecisionUnfit
 } from "../../src/approval/Approval.ts"
+import type { NotEntitled } from "../../src/principal/NotEntitled.ts"
 import type { BindingsFull } from "../../src/conversation/ChannelBinding.ts"
 import type { FileNotFound, FilesFull, FileTooLarge } from "../../src/conversation/Part.ts"
 import type { ConversationNotFound } from "../../src/conversation/Conversation.ts"

@@ -8,7 +8,7 @@ import type {
   ApprovalNotFound,
   ApprovalSettled
 } from "../../src/approval/Approval.ts"
-import { NotEntitled } from "../../src/approval/Approval.ts"
+import { NotEntitled } from "../../src/principal/NotEntitled.ts"
 import { readJsonValue } from "../../src/value/BoundedJson.ts"
 import * as Entries from "../../src/entry/Entries.ts"
 import { InvalidInput, inputReader } from "../../src/schema/InvalidInput.ts"

@@ -116,16 +116,6 @@ export class ApprovalExpired extends Schema.TaggedError<ApprovalExpired>()("Appr
   }
 }
 
-/** The principal has none of the roles that may decide this approval. */
-export class NotEntitled extends Schema.TaggedError<NotEntitled>()("NotEntitled", {
-  principal: Schema.String,
-  needs: Schema.Array(Role)
-}) {
-  override get message(): string {
-    return `${this.principal} holds none of the roles that may do this: ${this.needs.join(", ")}`
-  }
-}
-
 /**
  * The decision does not fit the question: a question about a limit can only be approved or denied, and a client's call takes a
  * result instead of a decision.

@@ -3,7 +3,7 @@
  * everything else does not exist.
  */
 import { Schema } from "effect"
-import { NotEntitled } from "../approval/Approval.ts"
+import { NotEntitled } from "../principal/NotEntitled.ts"
 import { AgentName } from "../value/Ids.ts"
 import type { Principal } from "../principal/Principal.ts"
 import type { RightName } from "../principal/Rights.ts"

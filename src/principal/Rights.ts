@@ -1,7 +1,7 @@
 /**
  * What each role may do. The HTTP API, the facade and the ports use this one table.
  */
-import { NotEntitled } from "../approval/Approval.ts"
+import { NotEntitled } from "./NotEntitled.ts"
 import type { Principal, Role } from "./Principal.ts"
 
 /**

@@ -9,7 +9,7 @@ import {
   ApprovalSettled,
   DecisionUnfit
 } from "../approval/Approval.ts"
-import type { NotEntitled } from "../approval/Approval.ts"
+import type { NotEntitled } from "../principal/NotEntitled.ts"
 import type { ApprovalId } from "../value/Ids.ts"
 import type { Principal } from "../principal/Principal.ts"
 import { isLimitedToOwn, rightRefusal } from "../principal/Rights.ts"

@@ -9,9 +9,9 @@ import {
   ApprovalExpired,
   ApprovalNotFound,
   ApprovalSettled,
-  DecisionUnfit,
-  NotEntitled
+  DecisionUnfit
 } from "../approval/Approval.ts"
+import { NotEntitled } from "../principal/NotEntitled.ts"
 import type { ApprovalId, CallId, RunId, Tenant } from "../value/Ids.ts"
 import { isOpenTo } from "../conversation/CustomerAccess.ts"
 import type { Principal, Role } from "../principal/Principal.ts"

@@ -5,7 +5,7 @@
 import { Clock, Effect, Layer, Schema } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
-import { NotEntitled } from "../../../src/approval/Approval.ts"
+import { NotEntitled } from "../../../src/principal/NotEntitled.ts"
 import { customerAuthorization } from "../../../src/conversation/CustomerView.ts"
 import * as Entries from "../../../src/entry/Entries.ts"
 import { inputReader } from "../../../src/schema/InvalidInput.ts"

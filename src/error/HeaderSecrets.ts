@@ -2,7 +2,7 @@
  * Lists the texts of a header with a credential that must not be shown.
  */
 import { Result, Schema } from "effect"
-import { secretForms } from "../error/KnownSecrets.ts"
+import { secretForms } from "./KnownSecrets.ts"
 
 /** The shortest text that is listed, in UTF-16 units. Replacing shorter ones would garble other texts. */
 const units_min = 6
