@@ -32,8 +32,8 @@ import * as ToolQueueWorker from "../runtime/queue/ToolQueueWorker.ts"
 import * as SemStreamsLoops from "../semstreams/SemStreamsLoops.ts"
 import * as SemStreamsTools from "../semstreams/SemStreamsTools.ts"
 
-export { approvalRequired, isApprovalRequired } from "../../src/semstreams/Approvals.ts"
-export { CallMessage, ResultMessage } from "../../src/semstreams/CallMessage.ts"
+export { approvalRequired, isApprovalRequired } from "../../src/queue/ApprovalRequired.ts"
+export { CallMessage, ResultMessage } from "../../src/queue/CallMessage.ts"
 export {
   ComponentConfig,
   decodeComponentConfig,

@@ -8,7 +8,7 @@ import type { AgentName, ApprovalId, AuthorizationId, CallId, RunId } from "../.
 import type { PrincipalInput, Principal } from "../../src/principal/Principal.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import { inMilliseconds } from "../../src/value/Times.ts"
-import { discoverOffers } from "../../src/tool/ToolOffer.ts"
+import { discoverOffers } from "../../src/queue/ToolOffer.ts"
 import { AgentDirectory, CustomerAgents, knownTo } from "../../services/AgentDirectory.ts"
 import type { Cursor, Message } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"

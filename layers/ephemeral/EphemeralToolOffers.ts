@@ -8,9 +8,9 @@ import {
   announced_tools_max,
   unavailable_listed_ms
 } from "../../services/ToolQueue.ts"
-import { isShowable } from "../../src/tool/ToolMessage.ts"
-import type { Offering } from "../../src/tool/ToolOffer.ts"
-import { offersOf } from "../../src/tool/ToolOffer.ts"
+import { isShowable } from "../../src/queue/ToolMessage.ts"
+import type { Offering } from "../../src/queue/ToolOffer.ts"
+import { offersOf } from "../../src/queue/ToolOffer.ts"
 import { toolKeyOf } from "../../src/tool/ToolSpec.ts"
 
 const workers_max = 1_000

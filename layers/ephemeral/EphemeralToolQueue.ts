@@ -11,13 +11,13 @@ import {
   waiting_max
 } from "../../services/ToolQueue.ts"
 import { canonical } from "../../src/value/Canonical.ts"
-import type { ResultMessage } from "../../src/semstreams/CallMessage.ts"
+import type { ResultMessage } from "../../src/queue/CallMessage.ts"
 import {
   call_length_max,
   isInconclusive,
   isMessageName,
   isSameCall
-} from "../../src/tool/ToolMessage.ts"
+} from "../../src/queue/ToolMessage.ts"
 import { makeOffers, makePreliminaryResults } from "./EphemeralToolOffers.ts"
 import type { QueuedCalls } from "./QueuedCalls.ts"
 import {

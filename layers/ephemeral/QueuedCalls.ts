@@ -6,7 +6,7 @@
 import { Deferred, Effect, Schema } from "effect"
 import type { NewToolMessage, ToolDelivery } from "../../services/ToolQueue.ts"
 import type { Tenant } from "../../src/value/Ids.ts"
-import type { ResultMessage } from "../../src/semstreams/CallMessage.ts"
+import type { ResultMessage } from "../../src/queue/CallMessage.ts"
 import { groupByTenant, roundRobin } from "./RoundRobin.ts"
 
 /** The most calls that one claim or one page gives. */

@@ -13,9 +13,9 @@ import { ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { Tenant } from "../../src/value/Ids.ts"
 import { logText } from "../../src/value/LogText.ts"
-import { isApprovalRequired } from "../../src/semstreams/Approvals.ts"
-import { CallMessage } from "../../src/semstreams/CallMessage.ts"
-import type { ResultMessage } from "../../src/semstreams/CallMessage.ts"
+import { isApprovalRequired } from "../../src/queue/ApprovalRequired.ts"
+import { CallMessage } from "../../src/queue/CallMessage.ts"
+import type { ResultMessage } from "../../src/queue/CallMessage.ts"
 import type { ComponentConfig } from "../../src/semstreams/ComponentConfig.ts"
 import { consumersOf } from "../../src/semstreams/ComponentConfig.ts"
 import { executeSubject, resultSubject } from "../../src/semstreams/Subjects.ts"
@@ -31,7 +31,7 @@ import {
   isMessageName,
   readReply,
   refusalReply
-} from "../../src/tool/ToolMessage.ts"
+} from "../../src/queue/ToolMessage.ts"
 import type { StoreError } from "../../services/StoreError.ts"
 import type { ToolMessageConflict, ToolQueueFull } from "../../services/ToolQueue.ts"
 import { ToolQueue, waiting_max } from "../../services/ToolQueue.ts"

@@ -9,7 +9,8 @@ import type { ApprovalRequested, JournalEntry, RunEnded } from "../run/RunEvent.
 import { RunLimits } from "../run/RunLimits.ts"
 import type { FoldState } from "../run/RunState.ts"
 import * as RunStates from "../run/RunState.ts"
-import { callIdOf, required_prefix } from "./Approvals.ts"
+import { callIdOf } from "./Approvals.ts"
+import { required_prefix } from "../queue/ApprovalRequired.ts"
 
 export const LoopState = Schema.Literals([
   "exploring",

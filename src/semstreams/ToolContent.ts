@@ -7,7 +7,7 @@ import { actionRefusal, LoopDecision } from "../agents/Coordination.ts"
 import type { Platform } from "../agents/Triple.ts"
 import { loopEntity } from "../agents/Triple.ts"
 import type { ToolUserError } from "../error/ToolError.ts"
-import type { CallMessage, ResultMessage } from "./CallMessage.ts"
+import type { CallMessage, ResultMessage } from "../queue/CallMessage.ts"
 
 type Content = Pick<ResultMessage, "content" | "metadata">
 

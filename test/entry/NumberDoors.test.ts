@@ -5,7 +5,7 @@ import { start } from "../../layers/compose/NodeService.ts"
 import * as Scripted from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec, Principal, tool, ToolUserError } from "../../src/index.ts"
 import { resultText } from "../../src/conversation/Transcript.ts"
-import { readReply, replyOf } from "../../src/tool/ToolMessage.ts"
+import { readReply, replyOf } from "../../src/queue/ToolMessage.ts"
 import { configured, platform, runBody } from "../calls/Platform.ts"
 import { illFormed, isKept, numbers } from "./NumberCorpus.ts"
 

@@ -8,7 +8,7 @@ import { StoreError } from "../../services/StoreError.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import { Tenant } from "../../src/value/Ids.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
-import { readReply } from "../../src/tool/ToolMessage.ts"
+import { readReply } from "../../src/queue/ToolMessage.ts"
 import * as Declared from "./Declared.ts"
 
 const calls = 60

@@ -7,7 +7,7 @@ import { remote } from "../../layers/runtime/queue/RemoteTool.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
-import { replyOf, spentIn } from "../../src/tool/ToolMessage.ts"
+import { replyOf, spentIn } from "../../src/queue/ToolMessage.ts"
 import * as H from "../runtime/Harness.ts"
 import { ledgerOf, read, runtime, spends } from "../runtime/Spenders.ts"
 

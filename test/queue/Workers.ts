@@ -10,7 +10,7 @@ import { Tenant } from "../../src/value/Ids.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { CallContext as Called } from "../../src/tool/GovernedTool.ts"
 import type { Governance } from "../../src/tool/Governance.ts"
-import type { CallMessage } from "../../src/semstreams/CallMessage.ts"
+import type { CallMessage } from "../../src/queue/CallMessage.ts"
 import { eventually } from "../contracts/Contract.ts"
 
 export const workerConfig: ToolQueueConfig = {

@@ -11,7 +11,7 @@ import { SemStreamsTools } from "../../layers/semstreams/SemStreamsTools.ts"
 import * as SemStreamsToolsLayer from "../../layers/semstreams/SemStreamsTools.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import { Tenant } from "../../src/value/Ids.ts"
-import type { CallMessage } from "../../src/semstreams/CallMessage.ts"
+import type { CallMessage } from "../../src/queue/CallMessage.ts"
 import { decodeComponentConfig } from "../../src/semstreams/ComponentConfig.ts"
 import * as Component from "../conformance/Component.ts"
 

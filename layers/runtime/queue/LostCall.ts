@@ -4,8 +4,8 @@
  */
 import { Effect, Exit } from "effect"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
-import type { CallMessage } from "../../../src/semstreams/CallMessage.ts"
-import { replyOf } from "../../../src/tool/ToolMessage.ts"
+import type { CallMessage } from "../../../src/queue/CallMessage.ts"
+import { replyOf } from "../../../src/queue/ToolMessage.ts"
 import { isRepeatable } from "../../../src/tool/ToolSpec.ts"
 import type { ToolDelivery } from "../../../services/ToolQueue.ts"
 import type { CallHost, AgentTool } from "../tool/CallHost.ts"

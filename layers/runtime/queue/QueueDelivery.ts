@@ -4,7 +4,7 @@
  */
 import { Clock, Deferred, Effect, Exit, Fiber, Latch, Metric, Result } from "effect"
 import { totalMetric } from "../../../src/value/TotalMetric.ts"
-import type { ResultMessage } from "../../../src/semstreams/CallMessage.ts"
+import type { ResultMessage } from "../../../src/queue/CallMessage.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import type { ToolDelivery, ToolQueue } from "../../../services/ToolQueue.ts"
 import { exceptionOf, logFault } from "../tool/FaultReport.ts"

@@ -3,8 +3,8 @@
  * may start later. Private to the remote tool.
  */
 import { Effect } from "effect"
-import { differingFields } from "../../../src/tool/ToolOffer.ts"
-import type { ToolOffer } from "../../../src/tool/ToolOffer.ts"
+import { differingFields } from "../../../src/queue/ToolOffer.ts"
+import type { ToolOffer } from "../../../src/queue/ToolOffer.ts"
 import type { ToolSpec } from "../../../src/tool/ToolSpec.ts"
 import { toolKeyOf } from "../../../src/tool/ToolSpec.ts"
 import type { ToolQueue } from "../../../services/ToolQueue.ts"

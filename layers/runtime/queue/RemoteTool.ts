@@ -29,7 +29,7 @@ import type {
 } from "../../../src/tool/GovernedTool.ts"
 import { bindTool } from "../../../src/tool/GovernedTool.ts"
 import { traceparentOf } from "../../../src/run/Traceparent.ts"
-import type { CallMessage, ResultMessage } from "../../../src/semstreams/CallMessage.ts"
+import type { CallMessage, ResultMessage } from "../../../src/queue/CallMessage.ts"
 import { misdeclared } from "../../../src/tool/MisdeclaredTool.ts"
 import type { AnySchema } from "../../../src/tool/ToolCodec.ts"
 import {
@@ -37,8 +37,8 @@ import {
   readReply,
   remote_provider,
   spentIn
-} from "../../../src/tool/ToolMessage.ts"
-import type { Reply } from "../../../src/tool/ToolMessage.ts"
+} from "../../../src/queue/ToolMessage.ts"
+import type { Reply } from "../../../src/queue/ToolMessage.ts"
 import { isDispatched, isRepeatable, toolKeyOf } from "../../../src/tool/ToolSpec.ts"
 import type { ToolSpec } from "../../../src/tool/ToolSpec.ts"
 import type { ToolMessageConflict, ToolQueueFull } from "../../../services/ToolQueue.ts"

@@ -4,7 +4,7 @@
 import { Effect, Schema } from "effect"
 import { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../../src/value/Ids.ts"
-import { remote_provider } from "../../../src/tool/ToolMessage.ts"
+import { remote_provider } from "../../../src/queue/ToolMessage.ts"
 import { encodeToolSpec } from "../../../src/tool/ToolSpec.ts"
 import { announced_length_max, announced_tools_max } from "../../../services/ToolQueue.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"

@@ -12,7 +12,7 @@ import type { Policy } from "../../../src/permission/Policy.ts"
 import { no_policy } from "../../../src/permission/Policy.ts"
 import type { ToolSpec } from "../../../src/tool/ToolSpec.ts"
 import { idempotencyOnWire } from "../../../src/tool/ToolSpec.ts"
-import { remote_provider } from "../../../src/tool/ToolMessage.ts"
+import { remote_provider } from "../../../src/queue/ToolMessage.ts"
 import type { IdempotencyScope } from "../../../src/tool/Idempotency.ts"
 import type { AgentTool, CallHost } from "./CallHost.ts"
 

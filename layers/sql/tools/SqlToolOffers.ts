@@ -10,7 +10,7 @@ import {
   announced_tools_max,
   unavailable_listed_ms
 } from "../../../services/ToolQueue.ts"
-import { offersOf } from "../../../src/tool/ToolOffer.ts"
+import { offersOf } from "../../../src/queue/ToolOffer.ts"
 import { encodeToolSpec, toolKeyOf, ToolSpec } from "../../../src/tool/ToolSpec.ts"
 import { readableRows } from "../engine/DecodedRows.ts"
 import { toStoreError } from "../engine/SqlFailure.ts"

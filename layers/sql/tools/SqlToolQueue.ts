@@ -14,14 +14,14 @@ import {
 } from "../../../services/ToolQueue.ts"
 import { canonical } from "../../../src/value/Canonical.ts"
 import { Tenant } from "../../../src/value/Ids.ts"
-import { ResultMessage } from "../../../src/semstreams/CallMessage.ts"
+import { ResultMessage } from "../../../src/queue/CallMessage.ts"
 import {
   call_length_max,
   isInconclusive,
   isMessageName,
   isSameCall,
   isShowable
-} from "../../../src/tool/ToolMessage.ts"
+} from "../../../src/queue/ToolMessage.ts"
 import { readableRows, rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError, toStoreError } from "../engine/SqlFailure.ts"
 import { StoredText } from "../engine/StoredText.ts"

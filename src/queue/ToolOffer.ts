@@ -2,10 +2,10 @@
  * The tools that workers of a queue offer to run, and how a runtime that calls them reads these offers.
  */
 import { canonical } from "../value/Canonical.ts"
-import type { ToolListing } from "./Registry.ts"
-import { toolListings } from "./Registry.ts"
-import type { ToolSpec } from "./ToolSpec.ts"
-import { toolKeyOf } from "./ToolSpec.ts"
+import type { ToolListing } from "../tool/Registry.ts"
+import { toolListings } from "../tool/Registry.ts"
+import type { ToolSpec } from "../tool/ToolSpec.ts"
+import { toolKeyOf } from "../tool/ToolSpec.ts"
 
 /** An offer of one worker to run one tool. */
 export interface ToolOffer {

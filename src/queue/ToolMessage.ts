@@ -20,9 +20,9 @@ import type { ToolError } from "../error/ToolError.ts"
 import { toolErrorFrom, classifyKind } from "../error/Classify.ts"
 import { isObject } from "../value/PlainObject.ts"
 import type { Outcome } from "../run/RunEvent.ts"
-import type { CallMessage, ResultMessage } from "../semstreams/CallMessage.ts"
-import { approval_required_reason } from "../semstreams/Approvals.ts"
-import { resultOf } from "../semstreams/CallMessage.ts"
+import type { CallMessage, ResultMessage } from "./CallMessage.ts"
+import { approval_required_reason } from "./ApprovalRequired.ts"
+import { resultOf } from "./CallMessage.ts"
 import { isBeyondBytes } from "../value/Utf8.ts"
 
 /** Whether a queue accepts a text as a call's id or a tool's name: printable ASCII, which fits into any subject. */
