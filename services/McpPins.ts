@@ -3,7 +3,7 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { McpPin, McpPinChange, McpPinConflict } from "../src/tool/McpPin.ts"
+import type { McpPin, McpPinChange, McpPinConflict } from "../src/mcp/McpPin.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** A pin that replaces the pin with the hash `replaces`; null = there must be no pin yet. */

@@ -15,8 +15,8 @@ import type {
   McpPinConflict,
   McpToolNotFound,
   McpToolState
-} from "../src/tool/McpPin.ts"
-import type { McpDefinition } from "../src/tool/McpTool.ts"
+} from "../src/mcp/McpPin.ts"
+import type { McpDefinition } from "../src/mcp/McpTool.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** One tool of a server, for an operator. */

@@ -153,7 +153,7 @@ const waysToTheLoop = (tree: Tree): ReadonlyArray<string> =>
     )
 
 const srcRooms =
-  "error tool capability permission approval run replay conversation delivery cost call graph agent agents api entry semstreams platform worlds memory erasure value schema network principal queue"
+  "error tool capability permission approval run replay conversation delivery cost call graph agent agents api entry semstreams platform worlds memory erasure value schema network principal queue mcp"
 const layerRooms =
   "runtime ephemeral sql model dialling calls mcp channel http telemetry agents semstreams memory compose"
 const vague = /^(utils?|common|helpers?|shared|types?|misc)$/i

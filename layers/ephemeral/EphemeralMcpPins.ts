@@ -4,8 +4,8 @@
  */
 import { Effect, Layer } from "effect"
 import { McpPins } from "../../services/McpPins.ts"
-import type { McpPin, McpPinChange } from "../../src/tool/McpPin.ts"
-import { McpPinConflict } from "../../src/tool/McpPin.ts"
+import type { McpPin, McpPinChange } from "../../src/mcp/McpPin.ts"
+import { McpPinConflict } from "../../src/mcp/McpPin.ts"
 
 const page_max = 500
 const changes_max = 10_000

@@ -4,9 +4,9 @@
  */
 import { Redacted } from "effect"
 import type { AuthProvider, OAuthClientProvider, OAuthTokens } from "@modelcontextprotocol/client"
-import type { McpHttpServer, McpOAuth, McpSecret, McpServer } from "../../src/tool/McpServer.ts"
+import type { McpHttpServer, McpOAuth, McpSecret, McpServer } from "../../src/mcp/McpServer.ts"
 import { secretForms } from "../../src/error/KnownSecrets.ts"
-import { secretsOf } from "../../src/tool/McpServer.ts"
+import { secretsOf } from "../../src/mcp/McpServer.ts"
 import type { Sdk } from "./Sdk.ts"
 
 /** The code of the error of a request whose credentials could not be had: it was not sent. */

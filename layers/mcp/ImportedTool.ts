@@ -10,18 +10,18 @@ import type { Governance } from "../../src/tool/Governance.ts"
 import { specOf } from "../../src/tool/Governance.ts"
 import type { GovernedContext, GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { bindTool } from "../../src/tool/GovernedTool.ts"
-import type { McpDefinition } from "../../src/tool/McpTool.ts"
+import type { McpDefinition } from "../../src/mcp/McpTool.ts"
 import {
   claimedEffects,
   effectDescription,
   shownDescription,
   shownSchema
-} from "../../src/tool/McpTool.ts"
+} from "../../src/mcp/McpTool.ts"
 import { redacted, withoutSecrets } from "../../src/error/KnownSecrets.ts"
-import type { McpCallResult } from "../../src/tool/McpResult.ts"
-import { describedPart, errorText, mediaOf, resultValue } from "../../src/tool/McpResult.ts"
-import { callTimes } from "../../src/tool/McpServer.ts"
-import type { CallTimes } from "../../src/tool/McpServer.ts"
+import type { McpCallResult } from "../../src/mcp/McpResult.ts"
+import { describedPart, errorText, mediaOf, resultValue } from "../../src/mcp/McpResult.ts"
+import { callTimes } from "../../src/mcp/McpServer.ts"
+import type { CallTimes } from "../../src/mcp/McpServer.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { nullAsAbsent } from "../../src/schema/AbsentNulls.ts"
 import { ValueRefused } from "../../src/schema/ValueRefused.ts"

@@ -2,8 +2,8 @@
  * The fetch for one MCP server over HTTP. It sends requests only to the server's origin and, for OAuth, to where its issuer
  * is, follows no redirects, adds the credentials, which no other code sees, and bounds each message of the response before it is parsed.
  */
-import type { McpHttpServer } from "../../src/tool/McpServer.ts"
-import { allowanceOf, oauthAllowanceOf } from "../../src/tool/McpServer.ts"
+import type { McpHttpServer } from "../../src/mcp/McpServer.ts"
+import { allowanceOf, oauthAllowanceOf } from "../../src/mcp/McpServer.ts"
 import { judgedFetch } from "../dialling/JudgedFetch.ts"
 import type { Place } from "./McpConnection.ts"
 import { judgedBody, judgedEvents } from "./MessageText.ts"

@@ -3,7 +3,7 @@
  */
 import { Clock, Effect } from "effect"
 import type { ToolError } from "../../src/error/ToolError.ts"
-import type { CallTimes } from "../../src/tool/McpServer.ts"
+import type { CallTimes } from "../../src/mcp/McpServer.ts"
 import type { CallBounds, McpConnection } from "./McpConnection.ts"
 import { isUnsent, serverDown, serverSilent } from "./McpFailure.ts"
 import { connected } from "./McpSession.ts"

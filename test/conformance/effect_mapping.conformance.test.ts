@@ -8,7 +8,7 @@ import {
   replayPolicyOf
 } from "../../src/tool/SideEffects.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
-import { claimedEffects } from "../../src/tool/McpTool.ts"
+import { claimedEffects } from "../../src/mcp/McpTool.ts"
 import { definitionOf, toolEffectOf } from "../../src/semstreams/ToolDefinition.ts"
 import type { Driven } from "./Vectors.ts"
 import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"

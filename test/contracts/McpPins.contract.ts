@@ -4,7 +4,7 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import type { NewMcpPin } from "../../services/McpPins.ts"
 import { McpPins } from "../../services/McpPins.ts"
-import type { McpPin } from "../../src/tool/McpPin.ts"
+import type { McpPin } from "../../src/mcp/McpPin.ts"
 
 let count = 0
 const server = () => `server-${++count}`

@@ -12,7 +12,7 @@ import { inputReader } from "../../src/schema/InvalidInput.ts"
 import { exceptionFrom } from "../../src/error/Exception.ts"
 import { failureOf, ToolUserError } from "../../src/error/ToolError.ts"
 import { mistakeOf } from "../../src/run/RunGuard.ts"
-import { listedName, shownDescription } from "../../src/tool/McpTool.ts"
+import { listedName, shownDescription } from "../../src/mcp/McpTool.ts"
 
 /** Two texts, of which every bound within them meets the middle of a pair in one. */
 const texts = (units: number) => ["", "a"].map((first) => first + "😀".repeat(units / 2))

@@ -10,7 +10,7 @@ import { defaults as runtime } from "../../layers/runtime/actor/RuntimeConfig.ts
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/value/Ids.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
-import { servers_max } from "../../src/tool/McpServer.ts"
+import { servers_max } from "../../src/mcp/McpServer.ts"
 import { blocksOf, proseOf, readmes, root } from "./Readmes.ts"
 
 interface Manifest {

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import { Effect, Fiber, Layer, Logger, Redacted } from "effect"
 import { McpServers } from "../../services/McpServers.ts"
-import type { McpServer } from "../../src/tool/McpServer.ts"
+import type { McpServer } from "../../src/mcp/McpServer.ts"
 import { eventually } from "../contracts/Contract.ts"
 import * as S from "./Servers.ts"
 

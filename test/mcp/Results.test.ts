@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { describedPart, errorText, resultValue } from "../../src/tool/McpResult.ts"
+import { describedPart, errorText, resultValue } from "../../src/mcp/McpResult.ts"
 import * as S from "./Servers.ts"
 
 const texts = (...all: ReadonlyArray<string>) => all.map((text) => ({ type: "text", text }))

@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Effect } from "effect"
-import type { McpHttpServer } from "../../src/tool/McpServer.ts"
+import type { McpHttpServer } from "../../src/mcp/McpServer.ts"
 
 export const at = (port: number, more?: Partial<McpHttpServer>): McpHttpServer => ({
   namespace: "web",

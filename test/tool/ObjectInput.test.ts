@@ -8,7 +8,7 @@ import { ToolError } from "../../src/error/ToolError.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
-import { definitionOf } from "../../src/tool/McpTool.ts"
+import { definitionOf } from "../../src/mcp/McpTool.ts"
 import type { AnySchema } from "../../src/tool/ToolCodec.ts"
 
 const base = { namespace: "n", name: "t", side_effects: "read" } as const

@@ -5,7 +5,7 @@ import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { NewMcpPin } from "../../../services/McpPins.ts"
 import { McpPins } from "../../../services/McpPins.ts"
-import { McpPin, McpPinChange, McpPinConflict } from "../../../src/tool/McpPin.ts"
+import { McpPin, McpPinChange, McpPinConflict } from "../../../src/mcp/McpPin.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
 

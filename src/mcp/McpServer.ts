@@ -8,8 +8,8 @@ import { literalAddress, mayDial } from "../network/Dialling.ts"
 import { secretForms } from "../error/KnownSecrets.ts"
 import type { Time, Timed } from "../value/Times.ts"
 import { milliseconds } from "../value/Times.ts"
-import type { Governance } from "./GovernedTool.ts"
-import { timeout_ms_default } from "./ToolSpec.ts"
+import type { Governance } from "../tool/GovernedTool.ts"
+import { timeout_ms_default } from "../tool/ToolSpec.ts"
 
 /** What an operator declares about one tool; this overrides the server's claims. */
 export interface McpToolDeclaration extends Partial<Omit<Governance, "namespace">> {

@@ -6,8 +6,8 @@ import { Result, Schema } from "effect"
 import { cutText, truncateUnits } from "../value/CutText.ts"
 import type { Json } from "../value/Canonical.ts"
 import { canonical } from "../value/Canonical.ts"
-import { sanitiseText, sanitiseTexts } from "./Sanitise.ts"
-import type { SideEffects } from "./SideEffects.ts"
+import { sanitiseText, sanitiseTexts } from "../tool/Sanitise.ts"
+import type { SideEffects } from "../tool/SideEffects.ts"
 
 const JsonObject = Schema.Record(Schema.String, Schema.Json)
 
