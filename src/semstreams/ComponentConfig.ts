@@ -10,7 +10,7 @@ import type { GovernedTool, MisdeclaredTool } from "../tool/GovernedTool.ts"
 import { RetryPolicy, retryPolicyOf } from "../tool/RetryPolicy.ts"
 import { read_only_groups } from "../tool/ToolGroup.ts"
 import type { ToolGroup } from "../tool/ToolGroup.ts"
-import { timeoutMs } from "../tool/ToolTimeout.ts"
+import { timeoutMs } from "./ToolTimeout.ts"
 import { timeout_ms_default } from "../tool/ToolSpec.ts"
 import { consumerNameForSubject } from "./Subjects.ts"
 

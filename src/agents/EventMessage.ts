@@ -21,8 +21,8 @@ import {
   readPlatformEvent,
   subjectOf
 } from "../platform/contracts/PlatformEvent.ts"
-import type { IncomingEvent } from "./IncomingEvent.ts"
-import { EventTypeUnknown } from "./IncomingEvent.ts"
+import type { IncomingEvent } from "../delivery/IncomingEvent.ts"
+import { EventTypeUnknown } from "../delivery/IncomingEvent.ts"
 
 const Words = (most: number) =>
   Schema.String.check(

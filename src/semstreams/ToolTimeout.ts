@@ -2,7 +2,7 @@
  * A tool's timeout as SemStreams' configuration writes it: a Go duration such as `30s`, `500ms` or `1m30s`.
  */
 import { Result } from "effect"
-import { timeout_ms_default } from "./ToolSpec.ts"
+import { timeout_ms_default } from "../tool/ToolSpec.ts"
 
 const nanoseconds: ReadonlyMap<string, bigint> = new Map([
   ["ns", 1n],
