@@ -20,11 +20,12 @@ import { decimalText } from "../../src/value/Decimal.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import { rootFrame } from "../../src/value/Ids.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
-import { shownEvent } from "../../src/run/RunContext.ts"
+import { shownEvent } from "../../src/run/ShownEvent.ts"
 import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { JournalEntry, RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunItem } from "../../src/run/RunItem.ts"
 import { agentOfRun } from "../../src/run/RunLookup.ts"
+import * as Fold from "../../src/run/RunFold.ts"
 import type { FoldState } from "../../src/run/RunState.ts"
 import * as State from "../../src/run/RunState.ts"
 import type { RunUsage } from "../../src/run/RunUsage.ts"
@@ -48,7 +49,7 @@ const foldRun = Effect.fnUntraced(function* (journal: RunJournal["Service"], tas
       { read: (run, from, limit) => journal.readFor(task.tenant, run, from, limit) },
       task.id,
       fold_page,
-      ({ event }) => State.evolve(state, slim(event))
+      ({ event }) => Fold.evolve(state, slim(event))
     ),
     problemOf
   )

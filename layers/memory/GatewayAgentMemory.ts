@@ -2,7 +2,7 @@
  * The memory of one address, over a store. Every write to a memory passes this gateway.
  */
 import { Clock, Effect, Layer, Predicate, Schema } from "effect"
-import type { Measure } from "../../src/conversation/PromptSize.ts"
+import type { Measure } from "../../src/conversation/TokenEstimate.ts"
 import { truncateUnits } from "../../src/value/CutText.ts"
 import type { Note, RecallQuery } from "../../services/AgentMemory.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"

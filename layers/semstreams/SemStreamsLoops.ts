@@ -18,7 +18,7 @@ import { isLimitedToOwn } from "../../src/principal/Rights.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import type { RunQuarantined } from "../../src/run/Quarantine.ts"
-import * as RunState from "../../src/run/RunState.ts"
+import * as RunFold from "../../src/run/RunFold.ts"
 import type { ApprovalResponse } from "../../src/semstreams/Approvals.ts"
 import { approvalOf, decisionOf, decodeResponse } from "../../src/semstreams/Approvals.ts"
 import type { Loop } from "../../src/semstreams/Loop.ts"
@@ -97,7 +97,7 @@ const make = Effect.gen(function* () {
       const by = yield* Entries.principal({ ...who, id }, "response.approved_by")
       const entries = yield* entriesOf(loop_id, who)
       if (entries.length === 0) return
-      const state = RunState.fold(entries.map(({ event }) => event))
+      const state = RunFold.fold(entries.map(({ event }) => event))
       const approval = approvalOf(state, call_id)
       if (approval === undefined) return
       yield* desk.decide(approval, decisionOf(response), by).pipe(

@@ -16,7 +16,7 @@ import {
   stepsOf
 } from "./Compaction.ts"
 import type { FrameCut, HistoryCut } from "./Cut.ts"
-import type { Measure } from "./PromptSize.ts"
+import type { Measure } from "./TokenEstimate.ts"
 import { entrySize, sizeOf } from "./PromptSize.ts"
 import type { TranscriptEntry } from "./Transcript.ts"
 

@@ -7,9 +7,7 @@ import type { Part } from "./Part.ts"
 import { fileTokens } from "./Part.ts"
 import type { TranscriptEntry } from "./Transcript.ts"
 import { resultText } from "./Transcript.ts"
-
-/** A pure function that gives the length of a text, in tokens or any other unit. */
-export type Measure = (text: string) => number
+import type { Measure } from "./TokenEstimate.ts"
 
 export const utf16Units: Measure = (text) => text.length
 

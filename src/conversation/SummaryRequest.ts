@@ -3,7 +3,7 @@
  * prompt that offers no tools.
  */
 import { truncateUnits } from "../value/CutText.ts"
-import type { Measure } from "./PromptSize.ts"
+import type { Measure } from "./TokenEstimate.ts"
 import type { Part } from "./Part.ts"
 import { fileText } from "./Part.ts"
 import type { TranscriptEntry } from "./Transcript.ts"

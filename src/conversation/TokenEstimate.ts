@@ -5,6 +5,9 @@
  * older vocabularies need that many: it errs on the side of a prompt that fits.
  */
 
+/** A pure function that gives the length of a text, in tokens or any other unit. */
+export type Measure = (text: string) => number
+
 /** Classes of characters. */
 const nothing = 0
 const lower = 1

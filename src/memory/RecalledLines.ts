@@ -3,7 +3,7 @@
  * tokens.
  */
 import { Schema } from "effect"
-import type { Measure } from "../conversation/PromptSize.ts"
+import type { Measure } from "../conversation/TokenEstimate.ts"
 import { RunId } from "../value/Ids.ts"
 import { sanitiseText } from "../tool/Sanitise.ts"
 import { MemoryAuthor, MemoryId, MemorySource, MemoryTier, Typology } from "./MemoryRow.ts"

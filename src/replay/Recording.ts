@@ -23,7 +23,7 @@ import type {
 } from "../run/RunEvent.ts"
 import type { Permission } from "../tool/SideEffects.ts"
 import type { RunState } from "../run/RunState.ts"
-import { fold } from "../run/RunState.ts"
+import { fold } from "../run/RunFold.ts"
 
 type Decided = Extract<RunEvent, { _tag: "ApprovalDecided" }>
 type Closed = Extract<RunEvent, { _tag: "ApprovalClosed" }>

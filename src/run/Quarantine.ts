@@ -6,7 +6,8 @@ import { Result, Schema } from "effect"
 import { AgentName, ConversationId, RunId } from "../value/Ids.ts"
 import type { JournalEntry } from "./RunEvent.ts"
 import type { FoldState, RunState } from "./RunState.ts"
-import { evolve, isAccepted, emptyState } from "./RunState.ts"
+import { isAccepted, emptyState } from "./RunState.ts"
+import { evolve } from "./RunFold.ts"
 
 /** `gap`: there is no event at `seq`. `unfoldable`: each event can be read, and the one at `seq` does not fit the others. */
 export const QuarantineReason = Schema.Literals([

@@ -21,7 +21,8 @@ import { breachOf } from "./RunBreach.ts"
 import { conclude } from "./RunConclusion.ts"
 import type { LimitName } from "./RunLimits.ts"
 import type { CallPhase, RunState } from "./RunState.ts"
-import { evolve, questionOf } from "./RunState.ts"
+import { questionOf } from "./RunState.ts"
+import { evolve } from "./RunFold.ts"
 
 /** There is no such run, or it is another tenant's. */
 export class RunNotFound extends Schema.TaggedError<RunNotFound>()("RunNotFound", {

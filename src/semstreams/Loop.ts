@@ -7,6 +7,7 @@ import type { ApprovalId } from "../value/Ids.ts"
 import { isObject } from "../value/PlainObject.ts"
 import type { ApprovalRequested, JournalEntry, RunEnded } from "../run/RunEvent.ts"
 import { RunLimits } from "../run/RunLimits.ts"
+import { evolve } from "../run/RunFold.ts"
 import type { FoldState } from "../run/RunState.ts"
 import * as RunStates from "../run/RunState.ts"
 import { callIdOf } from "./Approvals.ts"
@@ -176,7 +177,7 @@ export const loopOf = (entries: Iterable<JournalEntry>): Loop | undefined => {
   const gates = new Map<ApprovalId, PendingApproval>()
   let loop: Loop | undefined
   for (const { at, event } of entries) {
-    RunStates.evolve(run, event)
+    evolve(run, event)
     if (event._tag === "RunAccepted") loop = newLoop(event.limits)
     if (loop === undefined) continue
     switch (event._tag) {

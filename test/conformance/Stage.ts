@@ -13,7 +13,7 @@ import type { Policy } from "../../src/permission/Policy.ts"
 import { Principal } from "../../src/principal/Principal.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
-import * as RunState from "../../src/run/RunState.ts"
+import * as RunFold from "../../src/run/RunFold.ts"
 import { callOf, govern } from "../../src/tool/GovernedTool.ts"
 import type { CallContext, Governance } from "../../src/tool/GovernedTool.ts"
 import type { ToolGroup } from "../../src/tool/ToolGroup.ts"
@@ -189,7 +189,7 @@ export const events = (run: RunId): Effect.Effect<ReadonlyArray<RunEvent>, unkno
     (entries) => entries.map((entry) => entry.event)
   )
 
-export const stateOf = (run: RunId) => Effect.map(events(run), RunState.fold)
+export const stateOf = (run: RunId) => Effect.map(events(run), RunFold.fold)
 
 export const tagged = <Tag extends RunEvent["_tag"]>(all: ReadonlyArray<RunEvent>, tag: Tag) =>
   all.filter((event): event is Extract<RunEvent, { readonly _tag: Tag }> => event._tag === tag)

@@ -13,7 +13,8 @@ import { AgentName, callId, rootFrame } from "../../src/value/Ids.ts"
 import type { CallId, RunId, Tenant } from "../../src/value/Ids.ts"
 import { cancelRun, settleCall } from "../../src/run/RunCommand.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
-import { fold, isParkable, statusOf } from "../../src/run/RunState.ts"
+import { isParkable, statusOf } from "../../src/run/RunState.ts"
+import { fold } from "../../src/run/RunFold.ts"
 import * as Samples from "./Samples.ts"
 
 export type Needs = RunJournal | RunList | TaskStore | ConversationStore | ApprovalRecords

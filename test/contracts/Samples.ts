@@ -32,7 +32,8 @@ import type {
   RunEvent
 } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
-import { fold, isParkable, statusOf } from "../../src/run/RunState.ts"
+import { isParkable, statusOf } from "../../src/run/RunState.ts"
+import { fold } from "../../src/run/RunFold.ts"
 
 export const runId = (): RunId => RunId.make(randomUUID())
 export const approvalId = (): ApprovalId => ApprovalId.make(randomUUID())

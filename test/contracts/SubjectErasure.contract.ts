@@ -25,7 +25,7 @@ import { callId, ConversationId, rootFrame } from "../../src/value/Ids.ts"
 import type { NewMemoryRow } from "../../src/memory/MemoryRow.ts"
 import { isErased } from "../../src/replay/Erased.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
-import { fold } from "../../src/run/RunState.ts"
+import { fold } from "../../src/run/RunFold.ts"
 import * as Samples from "./Samples.ts"
 
 const olga = `olga "Ü\\nal"`

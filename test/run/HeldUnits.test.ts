@@ -3,7 +3,8 @@ import { Effect } from "effect"
 import { forEachEntry } from "../../services/RunJournal.ts"
 import { eventUnits, heldUnitsOf } from "../../src/run/HeldUnits.ts"
 import type { JournalEntry, RunEvent } from "../../src/run/RunEvent.ts"
-import { emptyState, evolve } from "../../src/run/RunState.ts"
+import { emptyState } from "../../src/run/RunState.ts"
+import { evolve } from "../../src/run/RunFold.ts"
 import * as Samples from "../contracts/Samples.ts"
 
 const result = (units: number): RunEvent =>

@@ -23,7 +23,7 @@ import { decide } from "../../src/run/RunDecider.ts"
 import type { Outcome, RunEvent } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { RunState } from "../../src/run/RunState.ts"
-import { evolve, fold } from "../../src/run/RunState.ts"
+import { evolve, fold } from "../../src/run/RunFold.ts"
 import { wantedWork } from "../../src/run/RunWork.ts"
 import * as Samples from "../contracts/Samples.ts"
 

@@ -2,7 +2,7 @@
 import { assert } from "@effect/vitest"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { CallPhase, FrameState, RunState } from "../../src/run/RunState.ts"
-import { evolve, fold } from "../../src/run/RunState.ts"
+import { evolve, fold } from "../../src/run/RunFold.ts"
 import { frameDepth, frameOpenedBy, rootFrame } from "../../src/value/Ids.ts"
 import { breachOf, callsUsed, maxOf } from "../../src/run/RunBreach.ts"
 import { empty_text } from "../../src/run/RunGuard.ts"

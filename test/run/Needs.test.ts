@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { frameOpenedBy } from "../../src/value/Ids.ts"
 import { needOf, needsOf, stillNeeded, toolOf, versionOf } from "../../src/run/Needs.ts"
-import { fold } from "../../src/run/RunState.ts"
+import { fold } from "../../src/run/RunFold.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { apply, claim, give } from "./Interleaving.ts"
 import {

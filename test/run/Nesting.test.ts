@@ -5,7 +5,7 @@ import { baggageOf, limitsWithin, nestingOf } from "../../src/run/Nesting.ts"
 import { nestedRunsOf, nestingRefusal } from "../../src/run/NestedRuns.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
-import { fold } from "../../src/run/RunState.ts"
+import { fold } from "../../src/run/RunFold.ts"
 import * as Samples from "../contracts/Samples.ts"
 
 const read = (baggage: string | undefined) => Result.getOrThrow(nestingOf(baggage))

@@ -8,7 +8,7 @@ import {
   RunQuarantined
 } from "../../src/run/Quarantine.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
-import { fold } from "../../src/run/RunState.ts"
+import { fold } from "../../src/run/RunFold.ts"
 import { CallId, FrameId } from "../../src/value/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { corrupted } from "./Corrupted.ts"

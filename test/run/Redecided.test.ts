@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { decide } from "../../src/run/RunDecider.ts"
 import type { RunInput } from "../../src/run/RunDecider.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
-import { fold } from "../../src/run/RunState.ts"
+import { fold } from "../../src/run/RunFold.ts"
 import * as Samples from "../contracts/Samples.ts"
 
 describe("an input that is decided again", () => {

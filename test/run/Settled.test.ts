@@ -8,7 +8,7 @@ import { cancelRun, decideApproval, expireApproval, settleCall } from "../../src
 import type { ApprovalRequested } from "../../src/run/RunEvent.ts"
 import { decide } from "../../src/run/RunDecider.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
-import { fold } from "../../src/run/RunState.ts"
+import { fold } from "../../src/run/RunFold.ts"
 import type { OnLoss } from "../../src/tool/ToolSpec.ts"
 import * as Samples from "../contracts/Samples.ts"
 import type { Play } from "./Interleaving.ts"

@@ -8,7 +8,7 @@ import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { isDone } from "../../layers/runtime/loop/DoneEffect.ts"
 import { makeWakeup } from "../../layers/runtime/loop/RunWakeup.ts"
 import { RunWriter } from "../../layers/runtime/loop/RunWriter.ts"
-import { fold } from "../../src/run/RunState.ts"
+import { fold } from "../../src/run/RunFold.ts"
 import * as Samples from "../contracts/Samples.ts"
 
 const stopping = { _tag: "RunStopping", status: "failed", by: "runtime", reason: "enough" } as const

@@ -19,7 +19,7 @@ import {
 } from "../../layers/runtime/desk/OpenQuestions.ts"
 import * as Questions from "../../layers/runtime/desk/OpenQuestions.ts"
 import { ApprovalId, RunId } from "../../src/value/Ids.ts"
-import * as RunStates from "../../src/run/RunState.ts"
+import { fold } from "../../src/run/RunFold.ts"
 import * as NoAgents from "../contracts/NoAgents.ts"
 import * as Samples from "../contracts/Samples.ts"
 import * as H from "./Harness.ts"
@@ -97,7 +97,7 @@ describe("the Deferreds of open questions", () => {
       }).pipe(Effect.provide(EphemeralStores.layer))
       openQuestion(questions, asking, first)
       const answered = questionsOf(questions, asking)[0]!.decision
-      matchState(questions, asking, RunStates.fold(entries.map(({ event }) => event)))
+      matchState(questions, asking, fold(entries.map(({ event }) => event)))
       assert.deepEqual(
         questionsOf(questions, asking).map(({ approval }) => approval),
         [second]

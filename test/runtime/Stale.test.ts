@@ -4,7 +4,7 @@ import { RunJournal, StaleAppend } from "../../services/RunJournal.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { makeWakeup } from "../../layers/runtime/loop/RunWakeup.ts"
 import { RunWriter } from "../../layers/runtime/loop/RunWriter.ts"
-import { fold } from "../../src/run/RunState.ts"
+import { fold } from "../../src/run/RunFold.ts"
 import * as Samples from "../contracts/Samples.ts"
 import * as H from "./Harness.ts"
 

@@ -4,7 +4,8 @@
  */
 import { Effect } from "effect"
 import type { RunId } from "../../src/value/Ids.ts"
-import { fold, statusOf } from "../../src/run/RunState.ts"
+import { statusOf } from "../../src/run/RunState.ts"
+import { fold } from "../../src/run/RunFold.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { mayEndWait } from "../../src/run/RunEvent.ts"
 import type { Append, CommitListener, Committed, Fence } from "../../services/RunJournal.ts"

@@ -7,7 +7,7 @@ import { no_past, shownChapter, shownPast } from "../../../src/conversation/Comp
 import type { Prompt } from "../../../src/conversation/CompactionPlan.ts"
 import { chapters_max } from "../../../src/conversation/CompactionPlan.ts"
 import type { HistoryCut } from "../../../src/conversation/Cut.ts"
-import type { Measure } from "../../../src/conversation/PromptSize.ts"
+import type { Measure } from "../../../src/conversation/TokenEstimate.ts"
 import { entryMost, entrySize, sizeOf } from "../../../src/conversation/PromptSize.ts"
 import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
 import type { FrameId } from "../../../src/value/Ids.ts"
