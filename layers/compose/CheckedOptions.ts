@@ -14,7 +14,7 @@ import { decodeAgent } from "../runtime/desk/LocalAgentDirectory.ts"
 import { memory_bytes_min } from "../runtime/loop/RunMemory.ts"
 import { validatePolicy } from "../runtime/tool/CheckedPolicy.ts"
 import { checkHttp } from "./CheckedServerOptions.ts"
-import type { Http } from "./EmbeddedHttp.ts"
+import type { Http } from "./ServerOptions.ts"
 import { ObserversInput } from "./ObserversInput.ts"
 import type { Options } from "./NodeService.ts"
 import {

@@ -12,7 +12,7 @@ import type { Credential } from "../runtime/desk/TokenCredentials.ts"
 import { isMountPath } from "../http/PathShape.ts"
 import { HttpSettings } from "../http/HttpSettings.ts"
 import type { Listen } from "../http/NodeServer.ts"
-import type { Http, Token } from "./EmbeddedHttp.ts"
+import type { Http, Token } from "./ServerOptions.ts"
 import {
   between,
   definedOptions,
@@ -24,7 +24,7 @@ import {
   text,
   time
 } from "./OptionShapes.ts"
-import type { Options, RouteOptions } from "./Server.ts"
+import type { Options, RouteOptions } from "./ServerOptions.ts"
 
 const listen = {
   host: Schema.optional(text),

@@ -5,13 +5,11 @@ import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { HttpServer } from "effect/http"
-import type { Timed } from "../../src/value/Times.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import type { Credential } from "../runtime/desk/TokenCredentials.ts"
 import * as TokenCredentials from "../runtime/desk/TokenCredentials.ts"
 import * as HttpSettings from "../http/HttpSettings.ts"
 import * as HttpService from "../http/HttpService.ts"
-import type { Listen } from "../http/NodeServer.ts"
 import * as MountedServer from "../http/MountedServer.ts"
 import * as NodeServer from "../http/NodeServer.ts"
 import * as UnhostedTelemetry from "../telemetry/UnhostedTelemetry.ts"
@@ -21,28 +19,16 @@ import type { Checked } from "./CheckedServerOptions.ts"
 import { checkRouteOptions, checkServerOptions } from "./CheckedServerOptions.ts"
 import { checkCustomerAgents } from "./CustomerAccess.ts"
 import { Served } from "./EmbeddedHttp.ts"
+import type { Options } from "./ServerOptions.ts"
+import type { RouteOptions } from "./ServerOptions.ts"
 
+export type { Options, RouteOptions } from "./ServerOptions.ts"
 export { HttpSettings } from "../http/HttpSettings.ts"
 /**
  * The API as a value: for clients (`HttpApiClient.make`), for OpenAPI (`OpenApi.fromApi`), and for the application's own
  * documents.
  */
 export { TroupeApi } from "../../src/api/TroupeApi.ts"
-
-export interface Options {
-  readonly listen: Timed<Listen>
-  readonly credentials: ReadonlyArray<Credential>
-  /**
-   * The agents for customers, and bounds. Absent settings have the defaults of `HttpSettings`. Fails with `InvalidInput` if
-   * `customer_agents` has a name that no agent of the runtime has.
-   */
-  readonly settings?: Timed<Partial<HttpSettings.HttpSettings>>
-}
-
-/** Options for routes in a router of the application, at their own paths: `/v1/...`. */
-export interface RouteOptions extends Pick<Options, "credentials"> {
-  readonly settings?: Timed<Partial<Omit<HttpSettings.HttpSettings, "base_path">>>
-}
 
 /** What the surface needs, whichever server it runs on: its bounds, tokens and randomness. */
 const surfaceServices = (

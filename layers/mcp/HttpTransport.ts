@@ -10,7 +10,7 @@ import type {
   StreamableHTTPClientTransport,
   Transport
 } from "@modelcontextprotocol/client"
-import type { Place } from "./McpConnection.ts"
+import type { Place } from "./Place.ts"
 import { legible } from "./MessageText.ts"
 import { originFetch } from "./OriginFetch.ts"
 import type { Sdk } from "./Sdk.ts"

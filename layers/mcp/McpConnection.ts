@@ -15,15 +15,15 @@ import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { McpCallResult } from "../../src/mcp/McpResult.ts"
 import { redacted } from "../../src/error/KnownSecrets.ts"
-import type { McpAllow, McpServer } from "../../src/mcp/McpServer.ts"
+import type { McpServer } from "../../src/mcp/McpServer.ts"
 import { commandLine, connectTimeout } from "../../src/mcp/McpServer.ts"
 import type { McpDefinition } from "../../src/mcp/McpTool.ts"
-import type { Credentials } from "./Credentials.ts"
 import { httpTransport } from "./HttpTransport.ts"
 import { failureOf, serverBusy, serverDown } from "./McpFailure.ts"
 import { McpServerUnavailable } from "./McpUnavailable.ts"
 import type { Sdk } from "./Sdk.ts"
 import { StdioTransport } from "./StdioTransport.ts"
+import type { Place } from "./Place.ts"
 
 export interface McpConnection {
   readonly protocol: string | undefined
@@ -79,13 +79,6 @@ const Answer = Schema.toStandardSchemaV1(Schema.Record(Schema.String, Schema.Unk
 /** A validator that accepts everything, because the gate checks the results. */
 const unchecked: jsonSchemaValidator = {
   getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined })
-}
-
-/** A server, where it may be reached, and what it is shown. */
-export interface Place {
-  readonly server: McpServer
-  readonly allow: McpAllow
-  readonly credentials: Credentials
 }
 
 const transportOf = (sdk: Sdk, place: Place): Transport => {

@@ -5,7 +5,7 @@
 import type { McpHttpServer } from "../../src/mcp/McpServer.ts"
 import { allowanceOf, oauthAllowanceOf } from "../../src/mcp/McpServer.ts"
 import { judgedFetch } from "../dialling/JudgedFetch.ts"
-import type { Place } from "./McpConnection.ts"
+import type { Place } from "./Place.ts"
 import { judgedBody, judgedEvents } from "./MessageText.ts"
 
 /** Fails the body if one message is too large: the whole body or, in a stream of events, one event. */

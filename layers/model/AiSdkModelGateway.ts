@@ -28,7 +28,7 @@ import type { ProviderHabits } from "./ProviderHabits.ts"
 import { optionAround, toSent } from "./ProviderTools.ts"
 import { AnswerHeard } from "./RateLimitHeaders.ts"
 import * as ResilientModelGateway from "./ResilientModelGateway.ts"
-import type { AssistantPart } from "./AssistantParts.ts"
+import type { AssistantPart } from "./AssistantPart.ts"
 import { WholeAnswer } from "./WholeAnswer.ts"
 import { continuations_max, TurnAssembly } from "./TurnAssembly.ts"
 

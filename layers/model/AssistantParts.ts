@@ -2,7 +2,6 @@
  * What a provider said before it paused, in the order of its parts, as its client takes it back: a turn goes on from there.
  */
 import type {
-  LanguageModelV4Message,
   LanguageModelV4ToolCall,
   LanguageModelV4ToolResult,
   SharedV4ProviderMetadata
@@ -12,11 +11,7 @@ import type { JsonBounds } from "../../src/value/BoundedJson.ts"
 import { bounds_default, readJson } from "../../src/value/BoundedJson.ts"
 import { restoredNumbers } from "./ArgumentNumbers.ts"
 import type { Piece } from "./TurnParts.ts"
-
-export type AssistantPart = Extract<
-  LanguageModelV4Message,
-  { role: "assistant" }
->["content"][number]
+import type { AssistantPart } from "./AssistantPart.ts"
 
 const options = (metadata: SharedV4ProviderMetadata | undefined) =>
   metadata === undefined ? undefined : { providerOptions: metadata }

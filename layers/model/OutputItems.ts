@@ -3,10 +3,10 @@
  * but their clients send back few of them or none. So an item is kept as it was received; in the prompt, a text that nobody else
  * can write stands for it, and in the body of the request the item replaces that text.
  */
-import type { LanguageModelV4Prompt } from "@ai-sdk/provider"
 import type { ProviderToolName } from "../../src/agent/ProviderTools.ts"
 import { isRecord, jsonText } from "./ProviderFound.ts"
 import type { RanTool } from "./ProviderTools.ts"
+import type { AssistantPart } from "./AssistantPart.ts"
 
 /** The kind of a turn's part that contains such an item. */
 export const item_part_kind = "troupe.item"
@@ -51,11 +51,6 @@ export const waitingStatus = (answer: unknown): string | undefined => {
 
 /** The beginning of the texts that stand for items. It is never sent to a model. */
 const mark = `troupe.item ${globalThis.crypto.randomUUID()} `
-
-type AssistantPart = Extract<
-  LanguageModelV4Prompt[number],
-  { role: "assistant" }
->["content"][number]
 
 export const standIn = (item: unknown): AssistantPart => ({
   type: "text",

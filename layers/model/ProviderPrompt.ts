@@ -19,6 +19,7 @@ import type { FilePart, Part } from "../../src/conversation/Part.ts"
 import { fileText } from "../../src/conversation/Part.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import type { ProposedCall, TurnPart } from "../../src/run/RunEvent.ts"
+import type { AssistantPart } from "./AssistantPart.ts"
 import { item_part_kind, standIn, toolOfItem } from "./OutputItems.ts"
 import { isOffered, joinedOptions, optionAround } from "./ProviderTools.ts"
 import type { RanTool, SentTools } from "./ProviderTools.ts"
@@ -28,12 +29,10 @@ import { compaction_part_kind, message_part_kind, ran_part_kind } from "./TurnPa
 
 type AssistantEntry = Extract<TranscriptEntry, { role: "assistant" }>
 type ToolEntry = Extract<TranscriptEntry, { role: "tool" }>
-type AssistantMessage = Extract<LanguageModelV4Message, { role: "assistant" }>
 
 type JSONSchema = NonNullable<
   Extract<LanguageModelV4CallOptions["responseFormat"], { type: "json" }>["schema"]
 >
-type AssistantPart = AssistantMessage["content"][number]
 
 /**
  * The provider data to send back, unchanged. Data that is not an object of objects did not come from a client and is left out.

@@ -28,7 +28,7 @@ import { itemOfEvent, itemsOfAnswer, waitingStatus } from "./OutputItems.ts"
 import type { OutputItem } from "./OutputItems.ts"
 import type { ProviderHabits } from "./ProviderHabits.ts"
 import { AssistantParts } from "./AssistantParts.ts"
-import type { AssistantPart } from "./AssistantParts.ts"
+import type { AssistantPart } from "./AssistantPart.ts"
 import {
   finishOf,
   isPaused,

@@ -12,7 +12,7 @@ import { restoredNumbers } from "./ArgumentNumbers.ts"
 import { item_part_kind } from "./OutputItems.ts"
 import type { OutputItem } from "./OutputItems.ts"
 import { jsonText } from "./ProviderFound.ts"
-import type { AssistantPart } from "./AssistantParts.ts"
+import type { AssistantPart } from "./AssistantPart.ts"
 import type { ProposedCall, Reasoning, TurnPart } from "../../src/run/RunEvent.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 

@@ -1,6 +1,7 @@
 /** Pieces of a turn in progress that a slow watcher has not taken. */
 import { assert, describe, it } from "@effect/vitest"
-import { channelKey, Feed } from "../../layers/runtime/loop/Feed.ts"
+import { Feed } from "../../layers/runtime/loop/Feed.ts"
+import { channelKey } from "../../layers/runtime/loop/ChannelKey.ts"
 import { ConversationId, FrameId, Tenant } from "../../src/value/Ids.ts"
 import type { CallId } from "../../src/value/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"

@@ -16,7 +16,7 @@ import { JournalError } from "../../../services/RunJournal.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import type { NewTask } from "../../../services/TaskStore.ts"
 import { amend } from "../desk/Observers.ts"
-import { channelKey } from "../loop/Feed.ts"
+import { channelKey } from "../loop/ChannelKey.ts"
 import type { ActorHost } from "./ActorHost.ts"
 
 const unpinned = { definition: "", tools: "" }

@@ -20,8 +20,8 @@ import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { Claim, Committed, RunHead } from "../../../services/RunJournal.ts"
 import { dispatched_topic } from "../../../services/TaskStore.ts"
 import * as OpenQuestions from "../desk/OpenQuestions.ts"
-import type { ChannelKey } from "../loop/Feed.ts"
-import { channelKey } from "../loop/Feed.ts"
+import type { ChannelKey } from "../loop/ChannelKey.ts"
+import { channelKey } from "../loop/ChannelKey.ts"
 import type { LoopServices } from "../loop/LoopServices.ts"
 import { RunFeed } from "../loop/RunFeed.ts"
 import type { StopReason } from "../loop/RunLoop.ts"
@@ -36,20 +36,10 @@ import type { ClaimedTask } from "./ClaimedDispatches.ts"
 import { chapterOf, cutOf, loadPast, withChapter } from "./History.ts"
 import type { Line } from "./RunLoading.ts"
 import { begun_length, traceRun } from "./RunSpans.ts"
+import type { LoadedRun } from "./LoadedRun.ts"
 
 /** Made once, because each metric with attributes of its own costs more than to count (bench row `send`). */
 const countBegun = countDelivered(dispatched_topic)
-
-/** A claimed run of which nothing is in flight: it was claimed just now, or it waits for people. */
-export interface LoadedRun {
-  readonly head: RunHead
-  readonly state: RunState
-  /** How long it has been at work, in ms. */
-  readonly worked_ms: number
-  /** When the last entry of its journal was appended, in ms since 1970; undefined for one that has waited here. */
-  readonly last_append_at: number | undefined
-  readonly past: Past
-}
 
 /** The conversation before the run: what the actor has of it, unless another process ran or cancelled a run since. */
 const pastOf = (host: ActorHost, actor: Actor, { ordinal, ...head }: RunHead, claim: Claim) => {

@@ -14,7 +14,7 @@ import * as OpenQuestions from "../desk/OpenQuestions.ts"
 import { Deadline } from "../tool/Deadlines.ts"
 import type { Actor } from "./Actor.ts"
 import type { ActorHost } from "./ActorHost.ts"
-import type { LoadedRun } from "./ActorRun.ts"
+import type { LoadedRun } from "./LoadedRun.ts"
 
 /** Entries that are searched for decisions; the loop reads those beyond them. */
 const entries_max = 100

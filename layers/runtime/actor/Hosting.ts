@@ -1,15 +1,13 @@
 /**
  * What this process hosts: its agents, their versions and their tools. A run goes on where all that it needs is hosted.
  */
-import { Effect } from "effect"
-import type { Address, RunId } from "../../../src/value/Ids.ts"
+import type { Address } from "../../../src/value/Ids.ts"
 import type { Need } from "../../../src/run/Needs.ts"
 import { needsOf, versionOf } from "../../../src/run/Needs.ts"
 import { agentOfRun } from "../../../src/run/RunLookup.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import type { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { hostedBy } from "../../../services/AgentDirectory.ts"
-import type { ActorHost } from "./ActorHost.ts"
 
 export type Hosting = ReturnType<typeof make>
 
@@ -42,17 +40,3 @@ export const make = (directory: AgentDirectory["Service"]) => {
     }
   }
 }
-
-/** Hands a claimed run that needs what this process does not host over to one that does. False: it needs nothing else. */
-export const handOverUnhosted = Effect.fnUntraced(function* (
-  { hosting, loop, table }: ActorHost,
-  run_id: RunId,
-  state: RunState
-) {
-  const needs = hosting.missingNeeds(state)
-  if (needs.length === 0) return false
-  table.releaseRun(run_id)
-  yield* loop.journal.handOver(run_id, state.epoch, needs)
-  yield* Effect.logInfo("a run waits for a process that hosts what it needs", { run_id, needs })
-  return true
-})

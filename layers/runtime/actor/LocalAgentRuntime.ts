@@ -4,7 +4,7 @@
  *
  * - What enters: `Ingress.ts` (messages, cancels, settlements: where each becomes durable) and `Acceptance.ts`.
  * - Which actors this process has: `ActorTable.ts` (resident, parked, stopped) and `ActorFibers.ts` (start and stop of fibers).
- * - What one actor does: `Actor.ts`; how it crashes and starts again: `ActorCrash.ts`.
+ * - What one actor does: `ActorLoop.ts`; how it crashes and starts again: `ActorCrash.ts`.
  * - What is found at a start, and when a decision or another amendment comes: `Recovery.ts`.
  */
 import { Context, Effect, Layer } from "effect"
@@ -30,7 +30,7 @@ import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import type { OpenQuestions } from "../desk/OpenQuestions.ts"
 import * as ActorFibers from "./ActorFibers.ts"
 import * as ActorHost from "./ActorHost.ts"
-import { channelKey } from "../loop/Feed.ts"
+import { channelKey } from "../loop/ChannelKey.ts"
 import { withDecodedArguments } from "./DecodedRuntime.ts"
 import * as Ingress from "./Ingress.ts"
 import * as Recovery from "./Recovery.ts"

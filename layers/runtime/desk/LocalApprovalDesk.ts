@@ -38,7 +38,7 @@ import { callCatching } from "../tool/Catching.ts"
 import { makeFaultReporter } from "../tool/FaultReport.ts"
 import { invalidToolArguments } from "../tool/GateRefusal.ts"
 import { clientOutcome } from "./ClientResults.ts"
-import type { OnDurable } from "./Observers.ts"
+import type { OnDurable } from "./OnDurable.ts"
 import { amend, observeCalls, observeRuns } from "./Observers.ts"
 import * as OpenQuestions from "./OpenQuestions.ts"
 

@@ -27,9 +27,7 @@ import { exceptionBehind } from "../tool/FailedOutcome.ts"
 import type { ReportFault } from "../tool/FaultReport.ts"
 import { exceptionOf } from "../tool/FaultReport.ts"
 import { observeUnknownCalls } from "./UnknownCalls.ts"
-
-/** Called once after events of a run are durable, with the state after them. Never throws. */
-export type OnDurable = (run: RunId, state: RunState, events: ReadonlyArray<RunEvent>) => void
+import type { OnDurable } from "./OnDurable.ts"
 
 /** One observer that throws is reported to operators; the others and the run go on. */
 const notifyEach = <A>(

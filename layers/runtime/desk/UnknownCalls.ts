@@ -3,7 +3,7 @@
  */
 import { Effect, Metric } from "effect"
 import { calls_unknown_total } from "../../../src/value/TotalMetric.ts"
-import type { OnDurable } from "./Observers.ts"
+import type { OnDurable } from "./OnDurable.ts"
 
 /** Calls `onDurable`, then warns of each call that became unknown. */
 export const observeUnknownCalls = (onDurable: OnDurable): Effect.Effect<OnDurable> =>

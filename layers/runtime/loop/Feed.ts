@@ -5,7 +5,6 @@
  * watches, except its turns in progress and the entries of a short run at work here.
  */
 import { Result } from "effect"
-import type { Brand } from "effect"
 import { capBytes } from "../../../src/conversation/Transcript.ts"
 import type { CallId, ConversationId, FrameId, RunId, Tenant } from "../../../src/value/Ids.ts"
 import type { FeedItem } from "../../../services/AgentRuntime.ts"
@@ -14,6 +13,8 @@ import type { Committed, CommitListener } from "../../../services/RunJournal.ts"
 import { ShortRunCache } from "./ShortRunCache.ts"
 import { CommittedQueue, waiting_bounds } from "./CommittedQueue.ts"
 import { BufferQuota, boundsWithin } from "./BufferQuota.ts"
+import type { ChannelKey } from "./ChannelKey.ts"
+import { channelKey } from "./ChannelKey.ts"
 
 export type Delta = Extract<FeedItem, { _tag: "Delta" }>
 
@@ -71,12 +72,6 @@ interface Turn extends TurnPosition {
   text: string
   reasoning: string
 }
-
-/** A conversation of one tenant. Another tenant's conversation of the same id is another channel. */
-export type ChannelKey = Brand.Branded<string, "ChannelKey">
-
-export const channelKey = (tenant: Tenant, conversation: ConversationId): ChannelKey =>
-  `${tenant}/${conversation}` as ChannelKey
 
 /** There while it is watched or has a turn in progress. */
 class Channel {

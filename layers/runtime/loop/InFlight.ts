@@ -8,16 +8,7 @@ import type { Work } from "../../../src/run/RunWork.ts"
 import type { InputWork, StartedWork, TimedWork } from "../tool/CallHost.ts"
 import { isDone } from "./DoneEffect.ts"
 import type { LoopHost } from "./LoopHost.ts"
-
-/** Work that has a fiber, or whose input is not durable yet. */
-export interface WorkInFlight {
-  readonly key: string
-  /** Undefined once it has completed or was interrupted: the end of the fiber then means nothing. */
-  fiber: Fiber.Fiber<unknown, unknown> | undefined
-  cancelDeadline: (() => void) | undefined
-  /** What it was given of the memory for runs (`RunMemory`). */
-  bytes: number
-}
+import type { WorkInFlight } from "./LoopHost.ts"
 
 /** How long the end of a loop waits for what it interrupted. */
 const cleanup_ms_max = 5_000

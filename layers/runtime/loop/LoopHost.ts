@@ -2,7 +2,7 @@
  * What the parts of a run's loop need of it: its work in flight (`InFlight`), its calls (`LoopCall`), and its coroutine. One
  * interface, so that each of them can be read with this file and nothing else of the loop.
  */
-import type { Effect, Exit } from "effect"
+import type { Effect, Exit, Fiber } from "effect"
 import type { Exception } from "../../../src/error/Exception.ts"
 import type { FrameId } from "../../../src/value/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
@@ -13,8 +13,17 @@ import type { PartStore } from "../tool/StoredParts.ts"
 import type { RunSecrets } from "../tool/RunSecrets.ts"
 import type { FaultAnnotations } from "../tool/FaultReport.ts"
 import type { ToolOutput } from "./Feed.ts"
-import type { WorkInFlight } from "./InFlight.ts"
 import type { RunWriter, Transaction } from "./RunWriter.ts"
+
+/** Work that has a fiber, or whose input is not durable yet. */
+export interface WorkInFlight {
+  readonly key: string
+  /** Undefined once it has completed or was interrupted: the end of the fiber then means nothing. */
+  fiber: Fiber.Fiber<unknown, unknown> | undefined
+  cancelDeadline: (() => void) | undefined
+  /** What it was given of the memory for runs (`RunMemory`). */
+  bytes: number
+}
 
 export interface LoopHost {
   /** The run's state, epoch and id. Parts read them; the loop alone decides and appends. */

@@ -5,7 +5,8 @@
  */
 import type { FrameId, RunId } from "../../../src/value/Ids.ts"
 import type { ModelDelta } from "../../../services/ModelGateway.ts"
-import type { ChannelKey, Feed, ToolOutput } from "./Feed.ts"
+import type { Feed, ToolOutput } from "./Feed.ts"
+import type { ChannelKey } from "./ChannelKey.ts"
 
 export class RunFeed {
   readonly #feed: Feed

@@ -7,7 +7,7 @@
 import type { RunId } from "../../../src/value/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import type { Committed } from "../../../services/RunJournal.ts"
-import type { ChannelKey } from "./Feed.ts"
+import type { ChannelKey } from "./ChannelKey.ts"
 
 const runs_max = 10_000
 /** The most entries of one run that are kept: as many as a page of a watcher has. */
