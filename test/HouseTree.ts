@@ -84,4 +84,57 @@ export const reach = (tree: Tree, from: string): ReadonlyMap<string, string> => 
   return ways
 }
 
+/**
+ * The rooms of `src` by floor; imports go down only. On the ground each room imports those before it; the rooms of the kernel know
+ * one another; a service may do without any room of the features.
+ */
+export const floors = {
+  ground: ["value", "schema", "network", "error", "principal"],
+  kernel: (
+    "tool capability permission approval run replay conversation delivery cost agent memory " +
+    "erasure queue entry"
+  ).split(" "),
+  features: "api call graph mcp agents platform worlds semstreams".split(" ")
+} as const
+
+const heightOf = (room: string): number | undefined => {
+  const { features, ground, kernel } = floors
+  const place = ground.findIndex((each) => each === room)
+  if (place !== -1) return place
+  if (kernel.includes(room)) return ground.length
+  return features.includes(room) ? ground.length + 1 : undefined
+}
+
+/** Why a file of `src` may not import this one; undefined if it may. */
+export const floorRefusal = (path: string, name: string): string | undefined => {
+  const [from, to] = [path, name].map((each) => /^src\/([^/]+)\//.exec(each)?.[1])
+  if (from === undefined || to === undefined || from === to) return undefined
+  const [above, below] = [heightOf(from), heightOf(to)]
+  // The rooms of one floor know one another, but for those of the ground.
+  return above === undefined || below === undefined || above >= below
+    ? undefined
+    : `src/${from} is below ${to}`
+}
+
+/** The first circle of files that import one another, as the way around it; undefined if there is none. */
+export const circleIn = (tree: Tree): string | undefined => {
+  const done = new Set<string>()
+  const find = (path: string, way: ReadonlyArray<string>): string | undefined => {
+    const at = way.indexOf(path)
+    if (at !== -1) return [...way.slice(at), path].join(" > ")
+    if (done.has(path)) return undefined
+    for (const name of importsOf(path, tree.get(path)!)) {
+      const circle = tree.has(name) ? find(name, [...way, path]) : undefined
+      if (circle !== undefined) return circle
+    }
+    done.add(path)
+    return undefined
+  }
+  for (const path of tree.keys()) {
+    const circle = find(path, [])
+    if (circle !== undefined) return circle
+  }
+  return undefined
+}
+
 export const plant = (path: string, text: string): Tree => new Map([[path, text]])

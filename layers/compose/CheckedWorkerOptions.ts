@@ -8,7 +8,7 @@ import { Capability } from "../../src/capability/Capability.ts"
 import type { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import { shapeReader } from "../../src/schema/InvalidInput.ts"
 import type { ToolQueueConfig } from "../runtime/queue/ToolQueueConfig.ts"
-import type { WorkerOptions } from "./NodeToolWorker.ts"
+import type { WorkerOptions } from "./WorkerOptions.ts"
 import {
   between,
   family,

@@ -1,11 +1,4 @@
-/**
- * Troupe for a Node service that does not speak Effect: promises and async iterables over a runtime.
- * ```ts
- * const troupe = await start({ agents, tools, model, store: { directory: ".troupe" } })
- * const { run } = await troupe.send({ agent: "operations", text: "What is stuck?" })
- * for await (const item of troupe.watch(run)) console.log(item)
- * ```
- */
+/** The service that `start` of `troupe/embed` returns, and what it takes: the options of a start and of a message. */
 import type { Effect, Layer } from "effect"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { ContextInput, DeclaredAgent } from "../../src/agent/DeclaredAgent.ts"
@@ -16,10 +9,8 @@ import type { Policy } from "../../src/permission/Policy.ts"
 import type { PriceTable } from "../../src/cost/PriceTable.ts"
 import type { ClientAnswer, ClientCall } from "../../src/approval/ClientCall.ts"
 import type { AnyDecision } from "../../src/approval/DecisionPayload.ts"
-import { Tenant } from "../../src/value/Ids.ts"
 import type { Time, Timed } from "../../src/value/Times.ts"
 import type { PrincipalInput } from "../../src/principal/Principal.ts"
-import { Principal } from "../../src/principal/Principal.ts"
 import type { QuarantinedRun, RawEvent } from "../../src/run/Quarantine.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
 import type { RunItem, RunsQuery } from "../../src/run/RunItem.ts"
@@ -61,7 +52,7 @@ import type { Telemetry } from "../telemetry/OpenTelemetry.ts"
 import type { AnySchema, Decoded } from "../../src/tool/ToolCodec.ts"
 import type { Answer, AnswerWith, Following, Wait } from "./Answer.ts"
 import type { RunPart, RunPartWith } from "./RunStream.ts"
-import type { HttpMethods } from "./EmbeddedHttp.ts"
+import type { HttpMethods } from "./Served.ts"
 import type { Http } from "./ServerOptions.ts"
 import type { ObserversInput } from "./ObserversInput.ts"
 import type { PostgresStore, RetentionOptions } from "./Stores.ts"
@@ -80,16 +71,6 @@ import type {
   NewToken
 } from "./MethodShapes.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
-
-export type * from "./Answer.ts"
-export { WaitTimedOut } from "./Answer.ts"
-export type { RunPart } from "./RunStream.ts"
-export type { HttpMethods } from "./EmbeddedHttp.ts"
-export type { Http, Token } from "./ServerOptions.ts"
-export type { ObserversInput } from "./ObserversInput.ts"
-export type { PostgresStore, RetentionOptions } from "./Stores.ts"
-export type { IssuedToken } from "./TokenMethods.ts"
-export type * from "./MethodShapes.ts"
 
 /**
  * `ephemeral`: in memory, and gone with the process. `directory`: PGlite, for one process at a time; needs the packages
@@ -481,20 +462,4 @@ export interface NodeService extends HttpMethods {
    * method called from here on.
    */
   readonly stop: () => Promise<void>
-}
-
-/** The principal that acts if none is given: a service account of the tenant `default`. */
-export const service_principal = new Principal({
-  id: "service",
-  tenant: Tenant.make("default"),
-  roles: ["viewer", "operator"]
-})
-
-/** Starts a runtime and recovers the work that an earlier one left. Rejects with the typed error that prevented the start. */
-export const start = async (options: Options): Promise<NodeService> => {
-  // This is process-wide and compiles code at run time, so a start enables it, not the import alone.
-  await import("effect/schema/SchemaJITCompiler/enable")
-  // An import that starts nothing, such as that of a test or a command line, does not load a hundred further modules.
-  const { startService } = await import("./StartedService.ts")
-  return startService(options)
 }

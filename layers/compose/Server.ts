@@ -18,7 +18,7 @@ import * as StandingTelemetry from "../telemetry/StandingTelemetry.ts"
 import type { Checked } from "./CheckedServerOptions.ts"
 import { checkRouteOptions, checkServerOptions } from "./CheckedServerOptions.ts"
 import { checkCustomerAgents } from "./CustomerAccess.ts"
-import { Served } from "./EmbeddedHttp.ts"
+import { Served } from "./Served.ts"
 import type { Options } from "./ServerOptions.ts"
 import type { RouteOptions } from "./ServerOptions.ts"
 

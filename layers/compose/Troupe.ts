@@ -23,6 +23,7 @@ import type { RunPart, RunPartWith } from "./RunStream.ts"
 import * as ServiceMethods from "./ServiceMethods.ts"
 import type { Services, StartError } from "./StartedLayer.ts"
 import * as StartedLayer from "./StartedLayer.ts"
+import type { HttpMethods } from "./Served.ts"
 
 export type { StartError } from "./StartedLayer.ts"
 
@@ -48,7 +49,7 @@ type WatchError = Stream.Error<ReturnType<typeof ServiceMethods.watch>>
 export type EffectWait = Omit<Wait, "signal">
 
 /** `NodeService` in Effect: the same arguments, refusals and results, with typed errors; waits end by interruption. */
-export interface TroupeService extends Methods, EmbeddedHttp.HttpMethods {
+export interface TroupeService extends Methods, HttpMethods {
   /** Sends a message. The message is durable when this succeeds, and is handled afterwards. */
   readonly send: <ContextSchema extends AnySchema>(
     message: AnySend<ContextSchema>,

@@ -14,7 +14,7 @@ const imported = async (load: () => Promise<unknown>): Promise<Sample> => {
 
 const module = (root: string, path: string) => import(pathToFileURL(`${root}/${path}`).href)
 
-const entry = "layers/compose/NodeService.js"
+const entry = "layers/compose/Embed.js"
 
 const imports = /^(?:import|export)\b[^"]*"([^"]+)"/gm
 

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import type { NodeService, Options } from "../../layers/compose/NodeService.ts"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
 import * as Stores from "../../layers/compose/Stores.ts"
 import * as BuiltinTools from "../../layers/compose/BuiltinTools.ts"

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import type { NodeService, Options } from "../../layers/compose/NodeService.ts"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"

@@ -1,7 +1,7 @@
 /** Configured tools whose requests may be sent again: with the same key, and only where their owner says so. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { PlatformOp } from "../../src/call/PlatformOp.ts"

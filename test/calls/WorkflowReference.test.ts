@@ -1,7 +1,7 @@
 /** Workflows of a platform as tools: their revision is that of the run, and a decision holds for it alone. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import { call, calls, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { ToolConfig } from "../../src/call/ToolConfig.ts"

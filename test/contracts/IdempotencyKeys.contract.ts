@@ -13,8 +13,8 @@ import type { TaskStore } from "../../services/TaskStore.ts"
 import { callId, rootFrame } from "../../src/value/Ids.ts"
 import type { Tenant } from "../../src/value/Ids.ts"
 import { isErased } from "../../src/replay/Erased.ts"
-import type { Options } from "./RunJournal.contract.ts"
 import * as Samples from "./Samples.ts"
+import type { Options } from "./Transact.contract.ts"
 
 type Needs =
   | ApprovalRecords

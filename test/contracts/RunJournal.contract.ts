@@ -14,6 +14,7 @@ import { projectionTests } from "./Projection.contract.ts"
 import { recoveryTests } from "./Recovery.contract.ts"
 import * as Samples from "./Samples.ts"
 import { transactTests } from "./Transact.contract.ts"
+import type { Options } from "./Transact.contract.ts"
 
 export type Needs = RunJournal | TaskStore | ConversationStore | ApprovalRecords | Outbox
 
@@ -314,11 +315,6 @@ const appends = (it: Vitest.MethodsNonLive<Needs>) => {
   fenceTests(it)
   readTests(it)
   concurrentAppendTests(it)
-}
-
-export interface Options {
-  /** Whether a body's own writes are rolled back when it fails: false for a store without transactions. */
-  readonly rolls_back: boolean
 }
 
 export const runJournalTests = (it: Vitest.MethodsNonLive<Needs>, options: Options): void => {

@@ -18,7 +18,6 @@ import { idempotencyKeysTests } from "./IdempotencyKeys.contract.ts"
 import { mcpPinsTests } from "./McpPins.contract.ts"
 import { channelTests } from "./Notices.contract.ts"
 import { outboxTests } from "./Outbox.contract.ts"
-import type { Options } from "./RunJournal.contract.ts"
 import { runJournalTests } from "./RunJournal.contract.ts"
 import { runListTests } from "./RunList.contract.ts"
 import { subjectErasureTests } from "./SubjectErasure.contract.ts"
@@ -26,6 +25,7 @@ import { taskStoreTests } from "./TaskStore.contract.ts"
 import { tenantsTests } from "./Tenants.contract.ts"
 import { toolStopsTests } from "./ToolStops.contract.ts"
 import { toolStoresTests } from "./ToolStores.contract.ts"
+import type { Options } from "./Transact.contract.ts"
 
 export const storesContract = <R, E>(
   name: string,

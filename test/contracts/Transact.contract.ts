@@ -11,7 +11,6 @@ import type { TaskStore } from "../../services/TaskStore.ts"
 import type { NewOutboxMessage } from "../../src/delivery/Outbox.ts"
 import { cancelRun } from "../../src/run/RunCommand.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
-import type { Options } from "./RunJournal.contract.ts"
 import * as Samples from "./Samples.ts"
 
 type Needs = RunJournal | TaskStore | ConversationStore | ApprovalRecords | Outbox
@@ -161,6 +160,11 @@ const commitTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.strictEqual((yield* journal.head(begun.run)).length, 3)
     })
   )
+}
+
+export interface Options {
+  /** Whether a body's own writes are rolled back when it fails: false for a store without transactions. */
+  readonly rolls_back: boolean
 }
 
 const outcomeTests = (it: Vitest.MethodsNonLive<Needs>, options: Options): void => {

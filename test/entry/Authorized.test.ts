@@ -1,7 +1,7 @@
 /** What is authorised in advance, through the facade. */
 import { Schema } from "effect"
 import { assert, describe, it } from "vitest"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"

@@ -2,7 +2,7 @@
 import { Effect, Schema, Stream } from "effect"
 import { assert, describe, it } from "vitest"
 import type { NodeService } from "../../layers/compose/NodeService.ts"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import { sendMessage } from "../../layers/compose/MessageSending.ts"
 import { Troupe } from "../../layers/compose/Troupe.ts"
 import { call, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"

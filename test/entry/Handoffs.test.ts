@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { NodeService, Options, Store } from "../../layers/compose/NodeService.ts"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import * as Scripted from "../../layers/model/ScriptedModelGateway.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"

@@ -1,7 +1,7 @@
 /** What a service says of itself at `/metrics`. */
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Schema } from "effect"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import { call, calls, layer as scripted } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"

@@ -1,7 +1,7 @@
 /** Texts and numbers through the doors of a service: refused with their place, or carried to the journal as they are. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import * as Scripted from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec, Principal, tool, ToolUserError } from "../../src/index.ts"
 import { resultText } from "../../src/conversation/Transcript.ts"

@@ -1,8 +1,9 @@
 /** `stream`: the text of one run as it is written, what happens in it, and its end. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema, Stream } from "effect"
-import type { NodeService, RunPart } from "../../layers/compose/NodeService.ts"
-import { start } from "../../layers/compose/NodeService.ts"
+import type { NodeService } from "../../layers/compose/NodeService.ts"
+import type { RunPart } from "../../layers/compose/Embed.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import { runParts } from "../../layers/compose/RunStream.ts"
 import { layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { ScriptOptions, Script } from "../../layers/model/ScriptedModelGateway.ts"

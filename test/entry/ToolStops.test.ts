@@ -1,7 +1,7 @@
 /** The kill switch of a tenant, in the processes of one store, through `start`. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import type { Store } from "../../layers/compose/NodeService.ts"
 import { refresh_ms } from "../../layers/runtime/desk/LocalKillSwitch.ts"
 import { call, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"

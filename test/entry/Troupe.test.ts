@@ -9,7 +9,7 @@ import { Cause, Deferred, Effect, Exit, Fiber, Layer, Logger, Schema, Stream, Tr
 import { TestClock } from "effect/testing"
 import { driveApprovals, drive } from "../../layers/compose/ApprovalDriver.ts"
 import type { NodeService } from "../../layers/compose/NodeService.ts"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import { Troupe } from "../../layers/compose/Troupe.ts"
 import { startVirtual } from "../../layers/compose/VirtualTime.ts"
 import { call, calls, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"

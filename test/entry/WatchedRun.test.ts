@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import type { NodeService } from "../../layers/compose/NodeService.ts"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
 import { AgentName, AgentSpec, tool } from "../../src/index.ts"
 

@@ -3,7 +3,8 @@
  * message that was refused after its file was stored. Prints a line when it has.
  */
 import { layer, text } from "../../layers/model/ScriptedModelGateway.ts"
-import { service_principal, start } from "../../layers/compose/NodeService.ts"
+import { service_principal } from "../../layers/compose/ServicePrincipal.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { fileOf } from "./Uploads.ts"
 

@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { Options } from "../../layers/compose/NodeService.ts"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"

@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import { layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { View } from "../../scripts/chat/View.ts"
 import { ModelError } from "../../services/ModelGateway.ts"

@@ -2,7 +2,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import { Effect, Redacted, Schedule } from "effect"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import { layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/index.ts"
 import * as Homes from "../process/Homes.ts"

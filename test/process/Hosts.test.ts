@@ -1,7 +1,8 @@
 /** Services that host different agents on one PostgreSQL, as while a new version is rolled out. */
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Layer, Redacted } from "effect"
-import { service_principal, start } from "../../layers/compose/NodeService.ts"
+import { service_principal } from "../../layers/compose/ServicePrincipal.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import type { NodeService } from "../../layers/compose/NodeService.ts"
 import { layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"

@@ -1,7 +1,7 @@
 /** `troupe token`, as a process beside services that share its database. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import { text } from "../../layers/model/ScriptedModelGateway.ts"
 import { layer as scripted } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"

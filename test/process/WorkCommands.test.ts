@@ -1,7 +1,7 @@
 /** `troupe runs`, `decide`, `settle` and `erase`, as processes beside a service that shares their database. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import { call, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"

@@ -3,7 +3,7 @@
  * conversation and the call once they are durable, and stays.
  */
 import { call, layer } from "../../layers/model/ScriptedModelGateway.ts"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import { toolConfigs, waiter } from "./ClientShop.ts"
 
 const store = JSON.parse(process.argv[2] ?? "") as { readonly directory: string }

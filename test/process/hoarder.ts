@@ -4,7 +4,7 @@
  */
 import { closeSync, openSync } from "node:fs"
 import { layer, text } from "../../layers/model/ScriptedModelGateway.ts"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import { AgentSpec } from "../../src/index.ts"
 
 const store = JSON.parse(process.argv[2] ?? "") as { readonly directory: string }

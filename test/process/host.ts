@@ -4,7 +4,8 @@
  */
 import { flushCompileCache } from "node:module"
 import { Effect } from "effect"
-import { service_principal, start } from "../../layers/compose/NodeService.ts"
+import { service_principal } from "../../layers/compose/ServicePrincipal.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import { call, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/value/Ids.ts"

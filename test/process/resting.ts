@@ -3,7 +3,7 @@
  * bytes of resident memory it may have. Prints what it has, in bytes, as soon as that is less, and after 90 s in any case.
  */
 import { layer, text } from "../../layers/model/ScriptedModelGateway.ts"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 
 const [directory = "", most = "0"] = process.argv.slice(2)

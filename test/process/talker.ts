@@ -3,7 +3,7 @@
  * JSON. Prints the run and the conversation once the question is durable, and stays.
  */
 import { call, layer } from "../../layers/model/ScriptedModelGateway.ts"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import * as HandedShop from "./HandedShop.ts"
 
 const store = JSON.parse(process.argv[2] ?? "") as { readonly directory: string }

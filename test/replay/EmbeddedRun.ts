@@ -1,6 +1,6 @@
 /** A run of a service that was embedded with a directory of its own, and what a replay of it prints. */
 import { Effect } from "effect"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { agents, tools } from "./EmbeddedApp.ts"
 

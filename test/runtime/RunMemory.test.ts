@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import * as Scripted from "../../layers/model/ScriptedModelGateway.ts"
 import { RunMemory } from "../../layers/runtime/loop/RunMemory.ts"
 import { AgentSpec, Principal, tool } from "../../src/index.ts"

@@ -5,7 +5,7 @@ import * as z from "zod"
 import { AgentSpec } from "../../src/index.ts"
 import { resultJson } from "../../src/tool/ResultJson.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
-import { start } from "../../layers/compose/NodeService.ts"
+import { start } from "../../layers/compose/Embed.ts"
 import * as Scripted from "../../layers/model/ScriptedModelGateway.ts"
 import { resultText } from "../../src/conversation/Transcript.ts"
 

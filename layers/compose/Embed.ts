@@ -1,0 +1,30 @@
+/**
+ * Troupe for a Node service that does not speak Effect: promises and async iterables over a runtime.
+ * ```ts
+ * const troupe = await start({ agents, tools, model, store: { directory: ".troupe" } })
+ * const { run } = await troupe.send({ agent: "operations", text: "What is stuck?" })
+ * for await (const item of troupe.watch(run)) console.log(item)
+ * ```
+ */
+import type { NodeService, Options } from "./NodeService.ts"
+
+export type * from "./NodeService.ts"
+export { service_principal } from "./ServicePrincipal.ts"
+export type * from "./Answer.ts"
+export { WaitTimedOut } from "./Answer.ts"
+export type { RunPart } from "./RunStream.ts"
+export type { HttpMethods } from "./Served.ts"
+export type { Http, Token } from "./ServerOptions.ts"
+export type { ObserversInput } from "./ObserversInput.ts"
+export type { PostgresStore, RetentionOptions } from "./Stores.ts"
+export type { IssuedToken } from "./TokenMethods.ts"
+export type * from "./MethodShapes.ts"
+
+/** Starts a runtime and recovers the work that an earlier one left. Rejects with the typed error that prevented the start. */
+export const start = async (options: Options): Promise<NodeService> => {
+  // This is process-wide and compiles code at run time, so a start enables it, not the import alone.
+  await import("effect/schema/SchemaJITCompiler/enable")
+  // An import that starts nothing, such as that of a test or a command line, does not load a hundred further modules.
+  const { startService } = await import("./StartedService.ts")
+  return startService(options)
+}
