@@ -16,7 +16,7 @@ import { validatePolicy } from "../runtime/tool/CheckedPolicy.ts"
 import { checkHttp } from "./CheckedServerOptions.ts"
 import type { Http } from "./ServerOptions.ts"
 import { ObserversInput } from "./ObserversInput.ts"
-import type { Options } from "./NodeService.ts"
+import type { Options } from "./ServiceOptions.ts"
 import {
   family,
   func,

@@ -6,9 +6,11 @@
  * for await (const item of troupe.watch(run)) console.log(item)
  * ```
  */
-import type { NodeService, Options } from "./NodeService.ts"
+import type { NodeService } from "./NodeService.ts"
+import type { Options } from "./ServiceOptions.ts"
 
 export type * from "./NodeService.ts"
+export type * from "./ServiceOptions.ts"
 export { service_principal } from "./ServicePrincipal.ts"
 export type * from "./Answer.ts"
 export { WaitTimedOut } from "./Answer.ts"
@@ -16,7 +18,8 @@ export type { RunPart } from "./RunStream.ts"
 export type { HttpMethods } from "./Served.ts"
 export type { Http, Token } from "./ServerOptions.ts"
 export type { ObserversInput } from "./ObserversInput.ts"
-export type { PostgresStore, RetentionOptions } from "./Stores.ts"
+export type { RetentionOptions } from "./Stores.ts"
+export type { PostgresStore } from "./ServiceOptions.ts"
 export type { IssuedToken } from "./TokenMethods.ts"
 export type * from "./MethodShapes.ts"
 

@@ -28,7 +28,7 @@ export const layer = (checked: Checked | undefined) =>
     ? Layer.succeed(Served, none)
     : Layer.unwrap(
         Effect.map(
-          Effect.promise(() => import("./Server.ts")),
+          Effect.promise(() => import("./HttpSurface.ts")),
           ({ mounted }) => mounted(checked)
         )
       )

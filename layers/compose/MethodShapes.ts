@@ -8,16 +8,6 @@ import type { MemoryTier } from "../../src/memory/MemoryRow.ts"
 import type { Time } from "../../src/value/Times.ts"
 import type { Role } from "../../src/principal/Principal.ts"
 
-/**
- * A channel to bind a conversation to, and the person whose preferences and in-app copies apply there. 1 to 200 characters each.
- */
-export interface BindTo {
-  /** `in_app`, or the name of a channel. */
-  readonly channel: string
-  readonly address: string
-  readonly recipient: string
-}
-
 /** A CloudEvent 1.0 in structured form. Extension attributes are ignored. */
 export interface PublishedEvent {
   readonly specversion: "1.0"
@@ -109,12 +99,4 @@ export interface NewToken {
   readonly principal?: string
   /** How long the token is valid: one minute to 366 days. Absent = 90 days. */
   readonly holds_ms?: Time
-}
-
-export interface EventOptions {
-  readonly agent: string
-  /** The channels that a conversation is bound to if an event begins it. Absent = none: it is available only through this API. */
-  readonly bindings?: ReadonlyArray<BindTo>
-  /** How long events are remembered to detect repetitions; one that happened earlier is refused. Absent = 30 days. */
-  readonly retention_ms?: Time
 }

@@ -1,15 +1,10 @@
-/** The service that `start` of `troupe/embed` returns, and what it takes: the options of a start and of a message. */
-import type { Effect, Layer } from "effect"
-import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
+/** The service that `start` of `troupe/embed` returns, and the messages that it takes. */
 import type { ContextInput, DeclaredAgent } from "../../src/agent/DeclaredAgent.ts"
-import type { ToolGraph } from "../../src/graph/ToolGraph.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { WorkspaceAgentAuthorization } from "../../src/permission/Authorization.ts"
-import type { Policy } from "../../src/permission/Policy.ts"
-import type { PriceTable } from "../../src/cost/PriceTable.ts"
 import type { ClientAnswer, ClientCall } from "../../src/approval/ClientCall.ts"
 import type { AnyDecision } from "../../src/approval/DecisionPayload.ts"
-import type { Time, Timed } from "../../src/value/Times.ts"
+import type { Time } from "../../src/value/Times.ts"
 import type { PrincipalInput } from "../../src/principal/Principal.ts"
 import type { QuarantinedRun, RawEvent } from "../../src/run/Quarantine.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
@@ -18,7 +13,6 @@ import type { UnhostedWork } from "../../src/run/UnhostedWork.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
 import type { CallRecord } from "../../src/tool/CallRecord.ts"
 import type { McpPin } from "../../src/mcp/McpPin.ts"
-import type { McpOptions } from "../../src/mcp/McpServer.ts"
 import type { ToolListing } from "../../src/tool/Registry.ts"
 import type { PartInput } from "../../src/conversation/Part.ts"
 import type { ChannelBinding } from "../../src/conversation/ChannelBinding.ts"
@@ -29,37 +23,15 @@ import type { ReceivedEvent } from "../../src/delivery/IncomingEvent.ts"
 import type { Notice, NoticePreferences } from "../../src/delivery/Notice.ts"
 import type { MemoryRow } from "../../src/memory/MemoryRow.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
-import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
-import type { BlobBounds } from "../../services/BlobStore.ts"
-import type { ModelGateway } from "../../services/ModelGateway.ts"
-import type { ComponentCatalog } from "../../services/ComponentCatalog.ts"
-import type { FlowState } from "../../services/FlowState.ts"
-import type { LoopStore } from "../../services/LoopStore.ts"
 import type { McpServerStatus } from "../../services/McpServers.ts"
 import type { Erasure } from "../../services/MemoryStore.ts"
 import type { ErasureRecord, ErasureReport } from "../../src/erasure/Erasure.ts"
-import type { OutboxReader } from "../../services/OutboxReader.ts"
-import type { OutboxReplayer } from "../../services/OutboxReplayer.ts"
-import type { ChannelBindings } from "../../services/ChannelBindings.ts"
-import type { ChannelAdapter } from "../channel/NotificationService.ts"
-import type * as CodeTool from "../agents/CodeTool.ts"
-import type * as ConfiguredTools from "../calls/ConfiguredTools.ts"
-import type * as LocalToolRegistry from "../runtime/desk/LocalToolRegistry.ts"
-import type { ToolQueue } from "../../services/ToolQueue.ts"
-import type { TriplePublisher } from "../../services/TriplePublisher.ts"
-import type { ModelChoice } from "../model/ChosenModels.ts"
-import type { Telemetry } from "../telemetry/OpenTelemetry.ts"
 import type { AnySchema, Decoded } from "../../src/tool/ToolCodec.ts"
 import type { Answer, AnswerWith, Following, Wait } from "./Answer.ts"
 import type { RunPart, RunPartWith } from "./RunStream.ts"
 import type { HttpMethods } from "./Served.ts"
-import type { Http } from "./ServerOptions.ts"
-import type { ObserversInput } from "./ObserversInput.ts"
-import type { PostgresStore, RetentionOptions } from "./Stores.ts"
 import type { IssuedToken } from "./TokenMethods.ts"
 import type {
-  BindTo,
-  EventOptions,
   PublishedEvent,
   NoticesQuery,
   StoredFile,
@@ -70,91 +42,8 @@ import type {
   TextOfRecord,
   NewToken
 } from "./MethodShapes.ts"
+import type { BindTo } from "./ServiceOptions.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
-
-/**
- * `ephemeral`: in memory, and gone with the process. `directory`: PGlite, for one process at a time; needs the packages
- * `@electric-sql/pglite` and `@effect/sql-pg`. `postgres`: a connection URL and settings of its client; needs `@effect/sql-pg`.
- */
-export type Store = "ephemeral" | { readonly directory: string } | Timed<PostgresStore>
-
-/** Services that the runtime provides to tools which need them. */
-export type ToolServices =
-  | ComponentCatalog
-  | FlowState
-  | LoopStore
-  | OutboxReader
-  | OutboxReplayer
-  | ToolQueue
-  | TriplePublisher
-
-type ToolFamily = LocalToolRegistry.Family<unknown, ToolServices>
-
-export interface Options {
-  readonly agents: ReadonlyArray<AgentSpec>
-  /**
-   * Graphs of tools, loaded or as YAML or JSON texts (which needs the package `yaml`). Each becomes an agent with the graph's
-   * name, which answers by running the graph and calls no model.
-   */
-  readonly graphs?: ReadonlyArray<string | ToolGraph>
-  /** Single tools and families of tools, as `tool`, `govern` and `remote` make them. */
-  readonly tools?: ReadonlyArray<ToolFamily>
-  /** Tools that `tools` may replace by ones with the same plain name. */
-  readonly shared?: ReadonlyArray<ToolFamily>
-  readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<unknown, ToolServices>>
-  readonly deliveries?: ReadonlyArray<Effect.Effect<RoomHandlers, unknown, ToolServices>>
-  /** MCP servers whose tools are imported; needs the package `@modelcontextprotocol/client`. */
-  readonly mcp?: McpOptions
-  /** Tools that are defined by configurations: operations, workflows and gateway actions of a host platform, and scripts. */
-  readonly toolConfigs?: Timed<ConfiguredTools.Options> & Pick<CodeTool.Options, "secrets">
-  /**
-   * The model: a name such as `"anthropic/claude-sonnet-4-5"`, whose API key is in the environment; a model object of an AI SDK
-   * package, such as `openai("gpt-5")`; a list of these, which are tried in order (at most 64); or a Layer, such as those of
-   * `troupe/models`.
-   */
-  readonly model: ModelChoice | ReadonlyArray<ModelChoice> | Layer.Layer<ModelGateway, unknown>
-  /** Counts the tokens of prompts, for example `GptTokenizer` of `troupe/models`. Absent = the tokens are estimated. */
-  readonly tokenizer?: Layer.Layer<never, unknown>
-  /** Which calls run, need approval or are refused; `policyOf` reads it from JSON. Absent = the tools' categories decide. */
-  readonly policy?: Policy
-  /** The prices of models, which agents with a `cost_max` need. The start rejects if an entry cannot be right. */
-  readonly prices?: PriceTable
-  /** Absent = `ephemeral`. */
-  readonly store?: Store
-  /**
-   * Removes old data of finished work from a durable store; `{}` = with the usual ages. Absent = only results of queued calls,
-   * memories, events and notices are removed, by their own settings.
-   */
-  readonly retention?: Timed<RetentionOptions>
-  /** The agents of this process that customers may talk to. Absent = none: whoever is only a `customer` is refused. */
-  readonly customer_agents?: ReadonlyArray<string>
-  /**
-   * Where traces, metrics and logs are sent. Absent = to the collector that the standard `OTEL_*` variables name, if any; `true`
-   * = also to the default collector, or to the OpenTelemetry provider that the application registered; `false` = nowhere.
-   */
-  readonly telemetry?: boolean | Telemetry
-  /** Stores a record of every call besides the journal, for audits (see `records`). Absent = no. */
-  readonly record?: boolean
-  /** Functions that are called with each finished call and each model turn, for metrics and logs. */
-  readonly observe?: ObserversInput
-  /** Channels through which people are notified, besides the in-app copy, such as `SlackChannel.adapter` of `troupe/layers`. */
-  readonly channels?: ReadonlyArray<
-    Effect.Effect<ChannelAdapter, unknown, ToolServices | ChannelBindings>
-  >
-  /** Bounds of files, by default those of `BlobBounds`: 20 MB a file, 10 GB a tenant, one day for a file that is not sent. */
-  readonly files?: Timed<Partial<BlobBounds>>
-  /** The HTTP API of this service: on a port, as functions to mount in a server of the application, or both. Absent = none. */
-  readonly http?: Http
-  /** The agent of this process that receives the events given to `publish`. Absent = events are not accepted. */
-  readonly events?: EventOptions
-  /** How long a stop waits for the steps that are in flight, 0 to an hour; then it interrupts them. Absent = 5 s. */
-  readonly drain_ms?: Time
-  /**
-   * What the runs at work may take of the heap together, in bytes, by estimate: 8,000,000 or more. What finds no room waits in the
-   * store. No tenant, and so no run, takes more than half. Absent = half of V8's heap limit.
-   */
-  readonly in_flight_bytes_max?: number
-}
 
 export interface Send {
   /** Absent, in a conversation = the agent that it was handed over to, or else the one that got its last message. */

@@ -10,7 +10,7 @@ import { Effect, Layer, ManagedRuntime } from "effect"
 import { ToolQueueConfig } from "../runtime/queue/ToolQueueConfig.ts"
 import type { WorkerHealth } from "../runtime/queue/ToolQueueWorker.ts"
 import { ToolQueueWorker } from "../runtime/queue/ToolQueueWorker.ts"
-import type { PostgresStore } from "./Stores.ts"
+import type { PostgresStore } from "./ServiceOptions.ts"
 import type { WorkerOptions } from "./WorkerOptions.ts"
 
 export type { RemoteOptions } from "../runtime/queue/RemoteTool.ts"

@@ -13,7 +13,7 @@ import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import type { Resolver } from "../runtime/desk/LocalToolRegistry.ts"
 import type * as CodeTool from "../agents/CodeTool.ts"
 import type * as ConfiguredTools from "../calls/ConfiguredTools.ts"
-import type { ToolServices } from "./NodeService.ts"
+import type { ToolServices } from "./ServiceOptions.ts"
 
 /** The option `toolConfigs`, with its time as a number. */
 export type ToolConfigs = ConfiguredTools.Options & Pick<CodeTool.Options, "secrets">

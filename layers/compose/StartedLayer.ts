@@ -29,8 +29,8 @@ import { checkOptions } from "./CheckedOptions.ts"
 import * as Channels from "./Channels.ts"
 import * as ChannelMethods from "./ChannelMethods.ts"
 import { checkCustomerAgents } from "./CustomerAccess.ts"
-import type { EventOptions } from "./MethodShapes.ts"
-import type { ToolServices, Options } from "./NodeService.ts"
+import type { EventOptions } from "./ServiceOptions.ts"
+import type { ToolServices, Options } from "./ServiceOptions.ts"
 import type { ResolverError, ToolConfigs } from "./ResolvedConfigs.ts"
 import { resolveConfigs } from "./ResolvedConfigs.ts"
 import * as Graphs from "./Graphs.ts"
@@ -40,6 +40,7 @@ import * as Runtime from "./Runtime.ts"
 import { warnWhileBuilding } from "./SlowStart.ts"
 import { readEnvironment } from "./ReadEnvironment.ts"
 import * as Stores from "./Stores.ts"
+import type { PostgresStore } from "./ServiceOptions.ts"
 
 /** The options with times as numbers, except those of HTTP, which are decoded separately. */
 interface PlainOptions extends Omit<
@@ -50,7 +51,7 @@ interface PlainOptions extends Omit<
   readonly events?: Omit<EventOptions, "retention_ms"> & { readonly retention_ms?: number }
   readonly files?: Partial<BlobBounds>
   readonly retention?: Stores.RetentionOptions
-  readonly store?: "ephemeral" | { readonly directory: string } | Stores.PostgresStore
+  readonly store?: "ephemeral" | { readonly directory: string } | PostgresStore
   readonly toolConfigs?: ToolConfigs
 }
 

@@ -18,6 +18,7 @@ import type { SqlNotify } from "../sql/engine/SqlNotify.ts"
 import type { RetentionOptions } from "../sql/retention/Retention.ts"
 import type { Client, StartError } from "../sql/stores/SqlStores.ts"
 import * as ActorMemories from "./ActorMemories.ts"
+import type { PostgresStore } from "./ServiceOptions.ts"
 
 export type { Client } from "../sql/stores/SqlStores.ts"
 export type { RetentionOptions } from "../sql/retention/Retention.ts"
@@ -112,11 +113,6 @@ export const directory = (
       )
     )
   )
-
-/** A connection URL, which begins with `postgres://` or `postgresql://`, and settings of its client. */
-export interface PostgresStore extends PostgresSettings {
-  readonly postgres: string
-}
 
 /** A PostgreSQL server, which any number of processes may share. */
 export const postgres = (

@@ -6,7 +6,8 @@
 import { Duration, Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { InvalidInput } from "../../src/schema/InvalidInput.ts"
-import type { NodeService, Options } from "./NodeService.ts"
+import type { NodeService } from "./NodeService.ts"
+import type { Options } from "./ServiceOptions.ts"
 import { serviceOf } from "./StartedService.ts"
 import * as StartedLayer from "./StartedLayer.ts"
 

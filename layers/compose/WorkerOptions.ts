@@ -3,8 +3,8 @@ import type { Timed } from "../../src/value/Times.ts"
 import type * as LocalToolRegistry from "../runtime/desk/LocalToolRegistry.ts"
 import type { ToolQueueConfig } from "../runtime/queue/ToolQueueConfig.ts"
 import type { Telemetry } from "../telemetry/OpenTelemetry.ts"
-import type { ToolServices } from "./NodeService.ts"
-import type { PostgresStore } from "./Stores.ts"
+import type { ToolServices } from "./ServiceOptions.ts"
+import type { PostgresStore } from "./ServiceOptions.ts"
 
 export interface WorkerOptions {
   /** Single tools and families of tools, as `tool` and `govern` make them. */

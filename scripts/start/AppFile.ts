@@ -4,7 +4,7 @@
  */
 import { Effect, Layer, Option, Redacted } from "effect"
 import * as EmbeddedHttp from "../../layers/compose/EmbeddedHttp.ts"
-import type { Options } from "../../layers/compose/NodeService.ts"
+import type { Options } from "../../layers/compose/ServiceOptions.ts"
 import * as StartedLayer from "../../layers/compose/StartedLayer.ts"
 import * as ToolCallTelemetry from "../../layers/telemetry/ToolCallTelemetry.ts"
 import { InvalidInput } from "../../src/schema/InvalidInput.ts"

@@ -4,7 +4,7 @@
 import { Effect } from "effect"
 import * as OperationsTools from "../../layers/agents/OperationsTools.ts"
 import type { App } from "../../layers/compose/Replay.ts"
-import type { ToolServices } from "../../layers/compose/NodeService.ts"
+import type { ToolServices } from "../../layers/compose/ServiceOptions.ts"
 import { operations } from "../../src/agents/Operations.ts"
 import { loadApp } from "../command/AppModule.ts"
 import { Refused } from "../command/Refused.ts"

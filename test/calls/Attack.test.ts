@@ -5,7 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import * as OpenApiImport from "../../layers/calls/OpenApiImport.ts"
-import type { Options } from "../../layers/compose/NodeService.ts"
+import type { Options } from "../../layers/compose/ServiceOptions.ts"
 import { start } from "../../layers/compose/Embed.ts"
 import { layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { Json } from "../../src/value/Canonical.ts"

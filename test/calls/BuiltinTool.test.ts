@@ -1,7 +1,8 @@
 /** Configurations of the type `builtin`: by name, under their own permission, among registered tools and those that come along. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
-import type { NodeService, Options } from "../../layers/compose/NodeService.ts"
+import type { NodeService } from "../../layers/compose/NodeService.ts"
+import type { Options } from "../../layers/compose/ServiceOptions.ts"
 import { start } from "../../layers/compose/Embed.ts"
 import * as Runtime from "../../layers/compose/Runtime.ts"
 import * as Stores from "../../layers/compose/Stores.ts"

@@ -1,7 +1,8 @@
 /** Agents whose tools are configured: from the model's call through the gate to the platform, over real HTTP. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import type { NodeService, Options } from "../../layers/compose/NodeService.ts"
+import type { NodeService } from "../../layers/compose/NodeService.ts"
+import type { Options } from "../../layers/compose/ServiceOptions.ts"
 import { start } from "../../layers/compose/Embed.ts"
 import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"

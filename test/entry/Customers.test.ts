@@ -1,7 +1,8 @@
 /** A customer as a principal of the facade: it gets what it began itself, as customers see it, and nothing else. */
 import { Schema } from "effect"
 import { assert, describe, it } from "vitest"
-import type { NodeService, Options } from "../../layers/compose/NodeService.ts"
+import type { NodeService } from "../../layers/compose/NodeService.ts"
+import type { Options } from "../../layers/compose/ServiceOptions.ts"
 import { start } from "../../layers/compose/Embed.ts"
 import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"

@@ -1,7 +1,8 @@
 /** A conversation that goes on with another agent: handed over by the model, or addressed by the application. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import type { NodeService, Options, Store } from "../../layers/compose/NodeService.ts"
+import type { NodeService } from "../../layers/compose/NodeService.ts"
+import type { Options, Store } from "../../layers/compose/ServiceOptions.ts"
 import { start } from "../../layers/compose/Embed.ts"
 import * as Scripted from "../../layers/model/ScriptedModelGateway.ts"
 import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"

@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { assert, describe, it } from "vitest"
-import type { Options, Store } from "../../layers/compose/NodeService.ts"
+import type { Options, Store } from "../../layers/compose/ServiceOptions.ts"
 import { service_principal } from "../../layers/compose/ServicePrincipal.ts"
 import { start } from "../../layers/compose/Embed.ts"
 import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"

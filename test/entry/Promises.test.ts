@@ -2,7 +2,7 @@
 import { Effect, Layer, Schema } from "effect"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import * as z from "zod"
-import type { Options } from "../../layers/compose/NodeService.ts"
+import type { Options } from "../../layers/compose/ServiceOptions.ts"
 import { start } from "../../layers/compose/Embed.ts"
 import { call, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { start } from "../../layers/compose/Embed.ts"
-import type { Store } from "../../layers/compose/NodeService.ts"
+import type { Store } from "../../layers/compose/ServiceOptions.ts"
 import { refresh_ms } from "../../layers/runtime/desk/LocalKillSwitch.ts"
 import { call, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"

@@ -1,7 +1,7 @@
 /** Graphs against the tools that they name, at the start and to whoever asked. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import type { Options } from "../../layers/compose/NodeService.ts"
+import type { Options } from "../../layers/compose/ServiceOptions.ts"
 import { start } from "../../layers/compose/Embed.ts"
 import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"

@@ -5,7 +5,7 @@
  */
 import { appendFileSync } from "node:fs"
 import { Effect, Schema } from "effect"
-import type { Options } from "../../layers/compose/NodeService.ts"
+import type { Options } from "../../layers/compose/ServiceOptions.ts"
 import { start } from "../../layers/compose/Embed.ts"
 import { call, calls, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
 import { AgentSpec, tool } from "../../src/index.ts"

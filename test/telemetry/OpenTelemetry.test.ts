@@ -10,7 +10,7 @@ import {
 } from "@opentelemetry/sdk-metrics"
 import type { ReadableSpan, SpanProcessor } from "@opentelemetry/sdk-trace-base"
 import { Effect, Layer, Logger } from "effect"
-import type { Options } from "../../layers/compose/NodeService.ts"
+import type { Options } from "../../layers/compose/ServiceOptions.ts"
 import { service_principal } from "../../layers/compose/ServicePrincipal.ts"
 import { start } from "../../layers/compose/Embed.ts"
 import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
