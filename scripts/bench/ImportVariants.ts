@@ -14,7 +14,7 @@ const imported = async (load: () => Promise<unknown>): Promise<Sample> => {
 
 const module = (root: string, path: string) => import(pathToFileURL(`${root}/${path}`).href)
 
-const entry = "layers/compose/Embed.js"
+const entry = "layers/compose/entries/Embed.js"
 
 const imports = /^(?:import|export)\b[^"]*"([^"]+)"/gm
 
@@ -46,5 +46,5 @@ export const embed = (root: string) => imported(() => module(root, entry))
 export const started = (root: string) =>
   imported(async () => {
     await module(root, entry)
-    await module(root, "layers/compose/StartedService.js")
+    await module(root, "layers/compose/promises/StartedService.js")
   })

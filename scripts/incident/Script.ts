@@ -5,7 +5,7 @@
  */
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
-import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { Seen, Step } from "./Transcript.ts"
 import { outcomeOf, read, valueOf } from "./Transcript.ts"
 import { clusterScript, speaksOfClusters } from "../scans/ClusterScript.ts"

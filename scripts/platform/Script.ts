@@ -2,7 +2,7 @@
  * The keeper without a language model: a script over its configured tools. It reads its workflow before it proposes a change
  * of it. A pure function of the request.
  */
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import type { Json } from "../../src/value/Canonical.ts"
 import { isJsonObject } from "../../src/call/BodyPath.ts"

@@ -3,7 +3,7 @@
  * proposes a triage.
  */
 import type { Turn } from "../../src/run/RunDecider.ts"
-import { call } from "../../layers/model/ScriptedModelGateway.ts"
+import { call } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { Seen, Step } from "../incident/Transcript.ts"
 import { outcomeOf, valueOf } from "../incident/Transcript.ts"
 

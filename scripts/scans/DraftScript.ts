@@ -2,7 +2,7 @@
  * The Operations Agent on failure patterns and drafts without a language model: a script over its real tools. It reads a draft
  * before it proposes its publication.
  */
-import { call } from "../../layers/model/ScriptedModelGateway.ts"
+import { call } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { Draft } from "../../src/platform/contracts/Draft.ts"
 import { targetOf } from "../../src/platform/contracts/Draft.ts"
 import type { FailurePattern } from "../../src/platform/FailurePatterns.ts"

@@ -1,7 +1,7 @@
 /**
  * The Operations Agent on what is open in the workspace, without a language model: a script over its real tool.
  */
-import { call } from "../../layers/model/ScriptedModelGateway.ts"
+import { call } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { RecordCounts } from "../../src/platform/SummaryTool.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import type { Seen } from "../incident/Transcript.ts"

@@ -6,7 +6,7 @@ import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { spectral_name } from "../../src/agents/Spectral.ts"
 import type { SpecialistName } from "../../src/agents/Spectral.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
-import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { Seen, Step } from "../incident/Transcript.ts"
 import { jsonOf, outcomeOf, read, valueOf } from "../incident/Transcript.ts"
 

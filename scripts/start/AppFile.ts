@@ -3,9 +3,9 @@
  * `start` by their names, such as `agents`, `tools`, `policy` and `model`; the store and HTTP are the environment's.
  */
 import { Effect, Layer, Option, Redacted } from "effect"
-import * as EmbeddedHttp from "../../layers/compose/EmbeddedHttp.ts"
-import type { Options } from "../../layers/compose/ServiceOptions.ts"
-import * as StartedLayer from "../../layers/compose/StartedLayer.ts"
+import * as EmbeddedHttp from "../../layers/compose/promises/EmbeddedHttp.ts"
+import type { Options } from "../../layers/compose/options/ServiceOptions.ts"
+import * as StartedLayer from "../../layers/compose/promises/StartedLayer.ts"
 import * as ToolCallTelemetry from "../../layers/telemetry/ToolCallTelemetry.ts"
 import { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import type { Principal } from "../../src/principal/Principal.ts"

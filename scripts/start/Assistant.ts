@@ -1,6 +1,6 @@
 /** The agent that `npm start -- --tools FILE` gives the tools of a file. */
 import { Result } from "effect"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { readJson } from "../../src/value/BoundedJson.ts"

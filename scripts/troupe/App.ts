@@ -3,8 +3,8 @@
  */
 import { Effect } from "effect"
 import * as OperationsTools from "../../layers/agents/OperationsTools.ts"
-import type { App } from "../../layers/compose/Replay.ts"
-import type { ToolServices } from "../../layers/compose/ServiceOptions.ts"
+import type { App } from "../../layers/compose/entries/Replay.ts"
+import type { ToolServices } from "../../layers/compose/options/ServiceOptions.ts"
 import { operations } from "../../src/agents/Operations.ts"
 import { loadApp } from "../command/AppModule.ts"
 import { Refused } from "../command/Refused.ts"

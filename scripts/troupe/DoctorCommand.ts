@@ -3,7 +3,7 @@
  */
 import { Effect, Option } from "effect"
 import { Command } from "effect/cli"
-import * as Doctor from "../../layers/compose/Doctor.ts"
+import * as Doctor from "../../layers/compose/entries/Doctor.ts"
 import { oneLine } from "../chat/View.ts"
 import { optionalText, toggle } from "../command/CommandLine.ts"
 import { appOf } from "./App.ts"

@@ -3,8 +3,8 @@
  */
 import { ConfigProvider, Context, Effect, Layer, Option } from "effect"
 import type { Scope } from "effect"
-import * as ModelFromEnv from "../../layers/model/ModelFromEnv.ts"
-import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import * as ModelFromEnv from "../../layers/model/providers/ModelFromEnv.ts"
+import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { ModelError } from "../../services/ModelGateway.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
 import { script } from "../incident/Script.ts"

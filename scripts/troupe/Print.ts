@@ -1,7 +1,7 @@
 /**
  * Reports as lines for a person, and as JSON for a program.
  */
-import type { GateSkipped, Report } from "../../layers/compose/Replay.ts"
+import type { GateSkipped, Report } from "../../layers/compose/entries/Replay.ts"
 import type { RunReplayed } from "../../layers/runtime/replay/RunReplay.ts"
 import type { Divergence } from "../../src/replay/Divergence.ts"
 import type { DryRun } from "../../src/replay/PolicyDryRun.ts"

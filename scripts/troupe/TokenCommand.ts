@@ -3,8 +3,8 @@
  */
 import { Effect, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import type * as Stores from "../../layers/compose/Stores.ts"
-import * as TokenMethods from "../../layers/compose/TokenMethods.ts"
+import type * as Stores from "../../layers/compose/assembly/Stores.ts"
+import * as TokenMethods from "../../layers/compose/promises/TokenMethods.ts"
 import { TokenId } from "../../src/value/Ids.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
 import { Role } from "../../src/principal/Principal.ts"

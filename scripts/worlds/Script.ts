@@ -4,7 +4,7 @@
  */
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
-import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { Seen, Step } from "../incident/Transcript.ts"
 import { read, valueOf } from "../incident/Transcript.ts"
 

@@ -8,13 +8,18 @@ import { Cause, Effect, Layer, Logger, Redacted, References } from "effect"
 import { HttpApi } from "effect/http-api"
 import * as CodeTool from "../../layers/agents/CodeTool.ts"
 import * as ConfiguredTools from "../../layers/calls/ConfiguredTools.ts"
-import * as Runtime from "../../layers/compose/Runtime.ts"
-import * as Stores from "../../layers/compose/Stores.ts"
+import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
+import * as Stores from "../../layers/compose/assembly/Stores.ts"
 import * as TokenCredentials from "../../layers/runtime/desk/TokenCredentials.ts"
-import * as HttpService from "../../layers/http/HttpService.ts"
-import * as HttpSettings from "../../layers/http/HttpSettings.ts"
-import * as NodeServer from "../../layers/http/NodeServer.ts"
-import { call, calls, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
+import * as HttpService from "../../layers/http/server/HttpService.ts"
+import * as HttpSettings from "../../layers/http/boundary/HttpSettings.ts"
+import * as NodeServer from "../../layers/http/server/NodeServer.ts"
+import {
+  call,
+  calls,
+  layer as scripted,
+  text
+} from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { TroupeApi } from "../../src/api/TroupeApi.ts"
 import type { ToolConfig } from "../../src/call/ToolConfig.ts"

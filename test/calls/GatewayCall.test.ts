@@ -1,8 +1,8 @@
 /** Calls that the platform's gateway runs, against real servers. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
-import { start } from "../../layers/compose/Embed.ts"
-import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { call, layer, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { isRefSegment, modelNameOf, parseCallRef, refOf } from "../../src/call/CallRef.ts"
 import type { ToolConfig } from "../../src/call/ToolConfig.ts"

@@ -1,8 +1,8 @@
 /** Configured tools whose requests may be sent again: with the same key, and only where their owner says so. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { start } from "../../layers/compose/Embed.ts"
-import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { call, layer, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { PlatformOp } from "../../src/call/PlatformOp.ts"
 import type { ToolConfig } from "../../src/call/ToolConfig.ts"

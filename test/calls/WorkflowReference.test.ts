@@ -1,8 +1,8 @@
 /** Workflows of a platform as tools: their revision is that of the run, and a decision holds for it alone. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { start } from "../../layers/compose/Embed.ts"
-import { call, calls, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { call, calls, layer, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { ToolConfig } from "../../src/call/ToolConfig.ts"
 import type { WorkflowRevision } from "../../src/call/WorkflowReference.ts"

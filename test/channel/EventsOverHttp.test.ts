@@ -1,7 +1,7 @@
 /** Events over real HTTP: conversations, tasks, memories, and refusals that leave nothing behind. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
-import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { MemoryStore } from "../../services/MemoryStore.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"

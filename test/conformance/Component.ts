@@ -3,7 +3,7 @@
  * the gate.
  */
 import { Effect, Layer, Schema } from "effect"
-import * as SemStreams from "../../layers/compose/SemStreams.ts"
+import * as SemStreams from "../../layers/compose/entries/SemStreams.ts"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
 import { SemStreamsTools } from "../../layers/semstreams/SemStreamsTools.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"

@@ -1,7 +1,7 @@
 import { assert } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { SemStreamsTools } from "../../layers/semstreams/SemStreamsTools.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as Component from "./Component.ts"
 import * as Stage from "./Stage.ts"
 import type { Driven } from "./Vectors.ts"

@@ -9,7 +9,7 @@ import {
 } from "../../src/capability/Capability.ts"
 import type { Claim, Requires } from "../../src/capability/Capability.ts"
 import { Policy } from "../../src/permission/Policy.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as Stage from "./Stage.ts"
 import type { Driven } from "./Vectors.ts"
 import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"

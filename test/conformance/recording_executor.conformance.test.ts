@@ -1,7 +1,7 @@
 import { assert } from "@effect/vitest"
 import { Clock, Deferred, Effect, Fiber, Layer, Logger, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { text, call, calls } from "../../layers/model/ScriptedModelGateway.ts"
+import { text, call, calls } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as EphemeralCallRecords from "../../layers/ephemeral/EphemeralCallRecords.ts"
 import type { Recorder } from "../../layers/runtime/desk/CallRecorder.ts"
 import * as CallRecorder from "../../layers/runtime/desk/CallRecorder.ts"

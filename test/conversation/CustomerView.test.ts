@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Stream } from "effect"
-import * as EventStream from "../../layers/http/EventStream.ts"
+import * as EventStream from "../../layers/http/stream/EventStream.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import { openStream } from "../../services/AgentRuntime.ts"
 import { ConversationMessage } from "../../src/conversation/Conversation.ts"

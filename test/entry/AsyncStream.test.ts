@@ -1,7 +1,7 @@
 /** Streams and open feeds as async iterables. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Stream } from "effect"
-import { asyncIterables } from "../../layers/compose/AsyncStream.ts"
+import { asyncIterables } from "../../layers/compose/promises/AsyncStream.ts"
 import type { OpenFeed } from "../../services/AgentRuntime.ts"
 
 const { ofFeed, ofStream: asyncIterable } = asyncIterables(Effect.runFork)

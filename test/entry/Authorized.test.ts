@@ -1,8 +1,8 @@
 /** What is authorised in advance, through the facade. */
 import { Schema } from "effect"
 import { assert, describe, it } from "vitest"
-import { start } from "../../layers/compose/Embed.ts"
-import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { call, layer, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/principal/Principal.ts"

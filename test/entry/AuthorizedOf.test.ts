@@ -1,8 +1,8 @@
 /** Who sees and revokes what a workspace authorised in advance: in code and over HTTP alike. */
 import { Schema } from "effect"
 import { assert, describe, it } from "vitest"
-import { start } from "../../layers/compose/Embed.ts"
-import { layer as scripted } from "../../layers/model/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { layer as scripted } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { Tenant } from "../../src/value/Ids.ts"
 import type { Role } from "../../src/principal/Principal.ts"

@@ -10,7 +10,7 @@ import {
   readJsonValue
 } from "../../src/value/BoundedJson.ts"
 import { jsonUnits } from "../../src/conversation/PromptSize.ts"
-import { argumentsOf } from "../../layers/model/TurnParts.ts"
+import { argumentsOf } from "../../layers/model/wire/TurnParts.ts"
 import { anyValue, random } from "./HostileValues.ts"
 
 const lists = (depth: number): string => "[".repeat(depth) + "]".repeat(depth)

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { turn_calls_max } from "../../layers/runtime/loop/CheckedTurn.ts"
 import { turn_bytes_max } from "../../services/ModelGateway.ts"
 import { cleanResult } from "../../src/tool/Sanitise.ts"

@@ -31,7 +31,7 @@ const barrelsIn = (loaded: ReadonlyArray<string>) =>
   barrels.filter((name) => loaded.includes(`node_modules/effect/dist/${name}/index.js`))
 
 describe("an import of troupe/embed that starts nothing", () => {
-  const loaded = loadedBy("layers/compose/NodeService.ts")
+  const loaded = loadedBy("layers/compose/promises/NodeService.ts")
 
   it("loads no package but effect", () => {
     assert.deepStrictEqual(packagesIn(loaded), ["effect"])
@@ -40,8 +40,8 @@ describe("an import of troupe/embed that starts nothing", () => {
 
   it("loads its exports and the readers of principals, and nothing of the runtime", () => {
     assert.deepStrictEqual(ownIn(loaded), [
-      "layers/compose/Answer.ts",
-      "layers/compose/NodeService.ts",
+      "layers/compose/promises/Answer.ts",
+      "layers/compose/promises/NodeService.ts",
       "src/value/Ids.ts",
       "src/principal/Principal.ts"
     ])
@@ -49,15 +49,15 @@ describe("an import of troupe/embed that starts nothing", () => {
 })
 
 describe("a start with an ephemeral store", () => {
-  const loaded = loadedBy("layers/compose/StartedService.ts")
+  const loaded = loadedBy("layers/compose/promises/StartedService.ts")
 
   it("loads no driver, no package of a model, no client, and only the modules of effect that it uses", () => {
     const own = ownIn(loaded)
-    assert.include(own, "layers/compose/Runtime.ts")
+    assert.include(own, "layers/compose/assembly/Runtime.ts")
     // Without the option `http` nothing of the API but the type of its settings and the shape of a path.
     assert.deepStrictEqual(
       own.filter((path) => path.startsWith("layers/http/")),
-      ["layers/http/HttpSettings.ts", "layers/http/PathShape.ts"]
+      ["layers/http/boundary/HttpSettings.ts", "layers/http/boundary/PathShape.ts"]
     )
     assert.deepStrictEqual(packagesIn(loaded), [
       "@effect/platform-node",

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Result, Stream } from "effect"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { KillSwitch } from "../../services/KillSwitch.ts"

@@ -1,8 +1,8 @@
 /** The room for files of one tenant: customers take their shares of it, and staff keep the rest. */
 import { Schema } from "effect"
 import { assert, describe, it } from "vitest"
-import { start } from "../../layers/compose/Embed.ts"
-import { call, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { call, layer as scripted, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { Role } from "../../src/principal/Principal.ts"
 import { Principal } from "../../src/principal/Principal.ts"

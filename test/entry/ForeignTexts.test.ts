@@ -1,7 +1,7 @@
 /** Ids, keys and addresses from outside: what has a control character, or leads to more than one mailbox, is refused at each entry. */
 import { assert, describe, it } from "vitest"
-import { start } from "../../layers/compose/Embed.ts"
-import { layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { layer as scripted, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { Principal } from "../../src/principal/Principal.ts"
 

@@ -1,8 +1,8 @@
 /** What a service says of itself at `/metrics`. */
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Schema } from "effect"
-import { start } from "../../layers/compose/Embed.ts"
-import { call, calls, layer as scripted } from "../../layers/model/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { call, calls, layer as scripted } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/principal/Principal.ts"

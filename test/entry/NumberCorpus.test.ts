@@ -2,7 +2,7 @@
 import { assert, describe, it } from "vitest"
 import { Effect, Exit, Result } from "effect"
 import { compileForeignSchema } from "../../layers/mcp/ForeignSchema.ts"
-import { argumentsOf } from "../../layers/model/TurnParts.ts"
+import { argumentsOf } from "../../layers/model/wire/TurnParts.ts"
 import { malformedArguments } from "../../layers/runtime/tool/GateRefusal.ts"
 import { canonical } from "../../src/value/Canonical.ts"
 import {

@@ -1,8 +1,8 @@
 /** Texts and numbers through the doors of a service: refused with their place, or carried to the journal as they are. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { start } from "../../layers/compose/Embed.ts"
-import * as Scripted from "../../layers/model/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import * as Scripted from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec, Principal, tool, ToolUserError } from "../../src/index.ts"
 import { resultText } from "../../src/conversation/Transcript.ts"
 import { readReply, replyOf } from "../../src/queue/ToolMessage.ts"

@@ -1,8 +1,8 @@
 /** Functions of an application that are called with what is over (`observe`). */
 import { assert, describe, it } from "vitest"
-import type { ObserversInput } from "../../layers/compose/Embed.ts"
-import { start } from "../../layers/compose/Embed.ts"
-import { call, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
+import type { ObserversInput } from "../../layers/compose/entries/Embed.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { call, layer as scripted, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { ModelUsed } from "../../services/ModelTurnObserver.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { Tenant } from "../../src/value/Ids.ts"

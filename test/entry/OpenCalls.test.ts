@@ -2,9 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { start } from "../../layers/compose/Embed.ts"
-import { layer, OpenCalls, unlessEnding } from "../../layers/compose/OpenCalls.ts"
-import { call, layer as scripted } from "../../layers/model/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { layer, OpenCalls, unlessEnding } from "../../layers/compose/promises/OpenCalls.ts"
+import { call, layer as scripted } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 

@@ -1,9 +1,9 @@
 /** What a specialist may use: no capability that a supervisor above it lacks, unless that one says so. */
 import { assert, describe, it, vi } from "vitest"
 import type { Turn } from "../../src/run/RunDecider.ts"
-import { start } from "../../layers/compose/Embed.ts"
-import * as Scripted from "../../layers/model/ScriptedModelGateway.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import * as Scripted from "../../layers/model/tape/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 

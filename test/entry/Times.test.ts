@@ -1,8 +1,8 @@
 /** Times as programs give them: a number of milliseconds, a Duration or a text, in one member. */
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Schema } from "effect"
-import { Troupe } from "../../layers/compose/Troupe.ts"
-import { call, layer as scripted } from "../../layers/model/ScriptedModelGateway.ts"
+import { Troupe } from "../../layers/compose/entries/Troupe.ts"
+import { call, layer as scripted } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec, Principal, tool } from "../../src/index.ts"
 import { inMilliseconds, milliseconds } from "../../src/value/Times.ts"
 

@@ -1,10 +1,10 @@
 /** The kill switch of a tenant, in the processes of one store, through `start`. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { start } from "../../layers/compose/Embed.ts"
-import type { Store } from "../../layers/compose/ServiceOptions.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import type { Store } from "../../layers/compose/options/ServiceOptions.ts"
 import { refresh_ms } from "../../layers/runtime/desk/LocalKillSwitch.ts"
-import { call, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, layer as scripted, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { Tenant } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/principal/Principal.ts"

@@ -7,12 +7,17 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Fiber, Layer, Logger, Schema, Stream, Tracer } from "effect"
 import { TestClock } from "effect/testing"
-import { driveApprovals, drive } from "../../layers/compose/ApprovalDriver.ts"
-import type { NodeService } from "../../layers/compose/NodeService.ts"
-import { start } from "../../layers/compose/Embed.ts"
-import { Troupe } from "../../layers/compose/Troupe.ts"
-import { startVirtual } from "../../layers/compose/VirtualTime.ts"
-import { call, calls, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { driveApprovals, drive } from "../../layers/compose/entries/ApprovalDriver.ts"
+import type { NodeService } from "../../layers/compose/promises/NodeService.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { Troupe } from "../../layers/compose/entries/Troupe.ts"
+import { startVirtual } from "../../layers/compose/entries/VirtualTime.ts"
+import {
+  call,
+  calls,
+  layer as scripted,
+  text
+} from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec, Principal, tool } from "../../src/index.ts"
 import * as Homes from "../process/Homes.ts"
 

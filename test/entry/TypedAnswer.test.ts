@@ -2,12 +2,12 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as z from "zod"
-import type { NodeService } from "../../layers/compose/NodeService.ts"
-import type { Options } from "../../layers/compose/ServiceOptions.ts"
-import type { AnswerWith } from "../../layers/compose/Embed.ts"
-import { start } from "../../layers/compose/Embed.ts"
-import * as Scripted from "../../layers/model/ScriptedModelGateway.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import type { NodeService } from "../../layers/compose/promises/NodeService.ts"
+import type { Options } from "../../layers/compose/options/ServiceOptions.ts"
+import type { AnswerWith } from "../../layers/compose/entries/Embed.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import * as Scripted from "../../layers/model/tape/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec, Principal, tool } from "../../src/index.ts"
 
 const Order = Schema.Struct({

@@ -1,8 +1,8 @@
 /** The watch of one run: its own events, and nothing of the runs before and after it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
-import type { NodeService } from "../../layers/compose/NodeService.ts"
-import { start } from "../../layers/compose/Embed.ts"
+import type { NodeService } from "../../layers/compose/promises/NodeService.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
 import { AgentName, AgentSpec, tool } from "../../src/index.ts"
 

@@ -1,8 +1,8 @@
 /** What `startWorker` is given from JavaScript: whatever is no option is named, and nothing was opened for it. */
 import { Schema } from "effect"
 import { assert, describe, it } from "vitest"
-import type { WorkerOptions } from "../../layers/compose/NodeToolWorker.ts"
-import { startWorker } from "../../layers/compose/NodeToolWorker.ts"
+import type { WorkerOptions } from "../../layers/compose/entries/NodeToolWorker.ts"
+import { startWorker } from "../../layers/compose/entries/NodeToolWorker.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 
 const refund = tool(

@@ -2,9 +2,9 @@
  * A process that stores three files and waits to be killed: one that a message has, one that was uploaded and not sent, and one of a
  * message that was refused after its file was stored. Prints a line when it has.
  */
-import { layer, text } from "../../layers/model/ScriptedModelGateway.ts"
-import { service_principal } from "../../layers/compose/ServicePrincipal.ts"
-import { start } from "../../layers/compose/Embed.ts"
+import { layer, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
+import { service_principal } from "../../layers/compose/promises/ServicePrincipal.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { fileOf } from "./Uploads.ts"
 

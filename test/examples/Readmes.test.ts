@@ -2,10 +2,10 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join, posix } from "node:path"
 import { assert, describe, it } from "vitest"
-import { defaults as http } from "../../layers/http/HttpSettings.ts"
+import { defaults as http } from "../../layers/http/boundary/HttpSettings.ts"
 import { steps_max } from "../../layers/mcp/CountedCode.ts"
-import { circuit_default } from "../../layers/model/ModelPlan.ts"
-import { limits_default } from "../../layers/model/ProviderLimiter.ts"
+import { circuit_default } from "../../layers/model/plan/ModelPlan.ts"
+import { limits_default } from "../../layers/model/plan/ProviderLimiter.ts"
 import { defaults as runtime } from "../../layers/runtime/actor/RuntimeConfig.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/value/Ids.ts"
@@ -169,9 +169,9 @@ describe("the README at the top", () => {
       "services/RunJournal.ts",
       "layers/sql/journal",
       "layers/runtime/desk/LocalApprovalDesk.ts",
-      "layers/model/Providers.ts",
+      "layers/model/providers/Providers.ts",
       "layers/channel/EmailChannel.ts",
-      "layers/http/HttpService.ts",
+      "layers/http/server/HttpService.ts",
       "src/run/RunEvent.ts",
       "src/agents",
       "layers/sql/engine/migrations",
@@ -192,7 +192,7 @@ describe("the README at the top", () => {
 
 describe("the README of embedding", () => {
   it("explains every option of start", () => {
-    const source = readFileSync(join(root, "layers/compose/NodeService.ts"), "utf8")
+    const source = readFileSync(join(root, "layers/compose/promises/NodeService.ts"), "utf8")
     const declared = /^export interface Options \{\n([\s\S]*?)^\}/m.exec(source)![1]!
     const options = [...declared.matchAll(/^  readonly (\w+)\??:/gm)].map(([, name]) => name!)
     assert.isAtLeast(options.length, 14)

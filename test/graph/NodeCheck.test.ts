@@ -1,9 +1,9 @@
 /** Graphs against the tools that they name, at the start and to whoever asked. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import type { Options } from "../../layers/compose/ServiceOptions.ts"
-import { start } from "../../layers/compose/Embed.ts"
-import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
+import type { Options } from "../../layers/compose/options/ServiceOptions.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { call, layer, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"

@@ -1,9 +1,9 @@
 /** A service whose PostgreSQL is stopped and started again while requests arrive. */
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer, Redacted, Schedule } from "effect"
-import * as Runtime from "../../layers/compose/Runtime.ts"
-import * as Server from "../../layers/compose/Server.ts"
-import * as Stores from "../../layers/compose/Stores.ts"
+import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
+import * as Server from "../../layers/compose/entries/Server.ts"
+import * as Stores from "../../layers/compose/assembly/Stores.ts"
 import { defaults, RuntimeConfig } from "../../layers/runtime/actor/RuntimeConfig.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 import * as PostgresServer from "../sql/PostgresServer.ts"

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { contentPolicy } from "../../layers/http/Edge.ts"
+import { contentPolicy } from "../../layers/http/server/Edge.ts"
 import { port, raw } from "./Raw.ts"
 import { ask, layer, layerWith, tokenOf } from "./Service.ts"
 

@@ -3,8 +3,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { start } from "../../layers/compose/Embed.ts"
-import { layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { layer as scripted, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { View } from "../../scripts/chat/View.ts"
 import { ModelError } from "../../services/ModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"

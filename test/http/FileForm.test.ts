@@ -1,7 +1,7 @@
 /** Forms with a file, as programs send them, and as nobody should. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { readFileForm } from "../../layers/http/FileForm.ts"
+import { readFileForm } from "../../layers/http/stream/FileForm.ts"
 
 const utf8 = (text: string) => new TextEncoder().encode(text)
 const textOf = (bytes: Uint8Array | undefined) => new TextDecoder().decode(bytes)

@@ -3,10 +3,15 @@ import { createHash } from "node:crypto"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
-import * as Runtime from "../../layers/compose/Runtime.ts"
-import * as Server from "../../layers/compose/Server.ts"
-import * as Stores from "../../layers/compose/Stores.ts"
-import { calls, call, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
+import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
+import * as Server from "../../layers/compose/entries/Server.ts"
+import * as Stores from "../../layers/compose/assembly/Stores.ts"
+import {
+  calls,
+  call,
+  layer as scripted,
+  text
+} from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
 import { Policy } from "../../src/permission/Policy.ts"

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { Shares } from "../../layers/http/Shares.ts"
+import { Shares } from "../../layers/http/boundary/Shares.ts"
 import { interruptedAnywhere } from "../runtime/Interruptions.ts"
 
 const of = (principal: string, tenant = "acme") => ({

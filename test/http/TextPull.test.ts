@@ -3,7 +3,7 @@ import { Cause, Deferred, Effect, Exit, Fiber, Pull, Queue, Scheduler, Scope, St
 import { TestClock } from "effect/testing"
 import type { OpenFeed } from "../../services/AgentRuntime.ts"
 import { openStream } from "../../services/AgentRuntime.ts"
-import { textPull } from "../../layers/http/TextPull.ts"
+import { textPull } from "../../layers/http/stream/TextPull.ts"
 
 /** What a test gives and hears. */
 const rigged = (

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { HttpServerRequest } from "effect/http"
-import { defaults, HttpSettings } from "../../layers/http/HttpSettings.ts"
-import * as Limits from "../../layers/http/Limits.ts"
-import { TokenBuckets } from "../../layers/http/TokenBuckets.ts"
+import { defaults, HttpSettings } from "../../layers/http/boundary/HttpSettings.ts"
+import * as Limits from "../../layers/http/boundary/Limits.ts"
+import { TokenBuckets } from "../../layers/http/boundary/TokenBuckets.ts"
 import { Tenant } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/principal/Principal.ts"
 

@@ -1,10 +1,10 @@
 /** What a run is told of its agent's memory: journaled before its first turn, and the same for every later one. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
-import * as Replay from "../../layers/compose/Replay.ts"
+import * as ActorMemories from "../../layers/compose/assembly/ActorMemories.ts"
+import * as Replay from "../../layers/compose/entries/Replay.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
 import { MemoryStore } from "../../services/MemoryStore.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"

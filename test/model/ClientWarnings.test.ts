@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
-import * as ClientWarnings from "../../layers/model/ClientWarnings.ts"
+import * as ClientWarnings from "../../layers/model/wire/ClientWarnings.ts"
 import { ModelSettings } from "../../src/agent/ModelSettings.ts"
 import { serve } from "./ChatServer.ts"
 import { askAt, body, pieces } from "./Wires.ts"

@@ -2,8 +2,8 @@
  * The live gateway pointed at a server of the test, with waits too short to notice.
  */
 import { ConfigProvider, Effect, Option } from "effect"
-import * as ModelFromEnv from "../../layers/model/ModelFromEnv.ts"
-import type { TurnPolicy } from "../../layers/model/AiSdkModelGateway.ts"
+import * as ModelFromEnv from "../../layers/model/providers/ModelFromEnv.ts"
+import type { TurnPolicy } from "../../layers/model/providers/AiSdkModelGateway.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ModelError, ModelRequest } from "../../services/ModelGateway.ts"
 import { AgentName, FrameId, RunId } from "../../src/value/Ids.ts"

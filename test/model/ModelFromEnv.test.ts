@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
-import * as ModelFromEnv from "../../layers/model/ModelFromEnv.ts"
+import * as ModelFromEnv from "../../layers/model/providers/ModelFromEnv.ts"
 import { ask, environment, key } from "./Gateway.ts"
 import { error, serve, status } from "./ChatServer.ts"
 

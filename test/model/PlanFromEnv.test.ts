@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Option } from "effect"
-import * as ModelFromEnv from "../../layers/model/ModelFromEnv.ts"
+import * as ModelFromEnv from "../../layers/model/providers/ModelFromEnv.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
 import { error, finish, say, serve, stall, status, stream } from "./ChatServer.ts"
 import { environment, request } from "./Gateway.ts"

@@ -8,7 +8,7 @@ import {
   errorOfThrown,
   retryAfterMs,
   safeSentence
-} from "../../layers/model/ProviderError.ts"
+} from "../../layers/model/wire/ProviderError.ts"
 
 const key = "my-own-key-0001"
 const redaction = { secrets: [key, "models.internal:8080"], keyed: true }

@@ -4,8 +4,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { limits_default, ProviderLimiter } from "../../layers/model/ProviderLimiter.ts"
-import { statedRateLimit } from "../../layers/model/RateLimitHeaders.ts"
+import { limits_default, ProviderLimiter } from "../../layers/model/plan/ProviderLimiter.ts"
+import { statedRateLimit } from "../../layers/model/wire/RateLimitHeaders.ts"
 import { rng } from "../simulation/Kernel.ts"
 
 const limiter = (limits: Partial<typeof limits_default>) =>

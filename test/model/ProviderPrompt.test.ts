@@ -2,7 +2,7 @@
  * A transcript as a provider's prompt: every call has an id of its own and exactly one result.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { toPrompt } from "../../layers/model/ProviderPrompt.ts"
+import { toPrompt } from "../../layers/model/wire/ProviderPrompt.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import { CallId } from "../../src/value/Ids.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"

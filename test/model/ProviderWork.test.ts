@@ -14,7 +14,7 @@ import {
   delta,
   end
 } from "./WireEvents.ts"
-import { withRan } from "../../layers/model/TurnParts.ts"
+import { withRan } from "../../layers/model/wire/TurnParts.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { CallId } from "../../src/value/Ids.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"

@@ -4,8 +4,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
-import { toPrompt } from "../../layers/model/ProviderPrompt.ts"
-import { loadPeer } from "../../layers/model/LoadPeer.ts"
+import { toPrompt } from "../../layers/model/wire/ProviderPrompt.ts"
+import { loadPeer } from "../../layers/model/providers/LoadPeer.ts"
 import { ModelSettings } from "../../src/agent/ModelSettings.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { CallId } from "../../src/value/Ids.ts"

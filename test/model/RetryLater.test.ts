@@ -1,7 +1,7 @@
 /** A provider that asks for a longer wait than a turn has, as the caller of a run sees it. */
 import { assert, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
-import { Troupe } from "../../layers/compose/Troupe.ts"
+import { Troupe } from "../../layers/compose/entries/Troupe.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/value/Ids.ts"
 import { error, finish, say, serve, status, stream } from "./ChatServer.ts"

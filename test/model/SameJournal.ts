@@ -3,8 +3,8 @@
  * is all but what names this run or this moment.
  */
 import { Effect, Layer, Schema } from "effect"
-import * as ActorMemories from "../../layers/compose/ActorMemories.ts"
-import * as Runtime from "../../layers/compose/Runtime.ts"
+import * as ActorMemories from "../../layers/compose/assembly/ActorMemories.ts"
+import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import type { ModelGateway } from "../../services/ModelGateway.ts"

@@ -4,7 +4,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import * as Testing from "../../layers/compose/Testing.ts"
+import * as Testing from "../../layers/compose/entries/Testing.ts"
 import {
   call,
   calls,
@@ -12,8 +12,8 @@ import {
   layer,
   ModelScript,
   text
-} from "../../layers/model/ScriptedModelGateway.ts"
-import type { Script, ScriptOptions } from "../../layers/model/ScriptedModelGateway.ts"
+} from "../../layers/model/tape/ScriptedModelGateway.ts"
+import type { Script, ScriptOptions } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelDelta, ModelRequest } from "../../services/ModelGateway.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"

@@ -1,8 +1,8 @@
 /** The environment of a second start in the same process. */
 import { assert, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
-import { start } from "../../layers/compose/Embed.ts"
-import { Troupe } from "../../layers/compose/Troupe.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { Troupe } from "../../layers/compose/entries/Troupe.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/value/Ids.ts"
 import { finish, say, serve, stream } from "./ChatServer.ts"

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { readFileSync } from "node:fs"
 import { estimateTokens } from "../../src/conversation/TokenEstimate.ts"
 import { Tokenizer } from "../../services/Tokenizer.ts"
-import * as GptTokenizer from "../../layers/model/GptTokenizer.ts"
+import * as GptTokenizer from "../../layers/model/providers/GptTokenizer.ts"
 
 const here = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")
 

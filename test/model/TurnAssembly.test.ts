@@ -3,8 +3,8 @@
  */
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider"
 import { assert, describe, it } from "@effect/vitest"
-import { TurnAssembly } from "../../layers/model/TurnAssembly.ts"
-import { argumentsOf } from "../../layers/model/TurnParts.ts"
+import { TurnAssembly } from "../../layers/model/wire/TurnAssembly.ts"
+import { argumentsOf } from "../../layers/model/wire/TurnParts.ts"
 import { ModelError, turn_bytes_max } from "../../services/ModelGateway.ts"
 
 const finish = (

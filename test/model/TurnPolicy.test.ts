@@ -6,7 +6,7 @@ import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provide
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import * as AiSdkModelGateway from "../../layers/model/AiSdkModelGateway.ts"
+import * as AiSdkModelGateway from "../../layers/model/providers/AiSdkModelGateway.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
 import { request } from "./Gateway.ts"
 

@@ -2,7 +2,7 @@
  * One turn as each provider puts it on the wire, streamed and whole: thought, text and two calls at once, with what the
  * provider wants back. Written by hand after the providers' public descriptions of their formats.
  */
-import type { ProviderName } from "../../layers/model/ModelConfig.ts"
+import type { ProviderName } from "../../layers/model/providers/ModelConfig.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 
 const text = "Looking, ü😀."

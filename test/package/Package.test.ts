@@ -95,7 +95,7 @@ describe("the packed package", () => {
   it("refuses every path that is no entry", () => {
     const paths = [
       "layers/compose/NodeService",
-      "layers/compose/Runtime.ts",
+      "layers/compose/assembly/Runtime.ts",
       "layers/model/ScriptedModelGateway",
       "layers/runtime/tool/ToolGate",
       "src/index.ts",

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as FailureClusterTools from "../../layers/agents/platform/FailureClusterTools.ts"
-import * as Platform from "../../layers/compose/Platform.ts"
+import * as Platform from "../../layers/compose/assembly/Platform.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { FailureClusterReader } from "../../services/platform/contracts/FailureClusterReader.ts"
 import type { FailureClusterTriage } from "../../services/platform/FailureClusterTriage.ts"

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as SummaryTools from "../../layers/agents/platform/SummaryTools.ts"
-import * as Platform from "../../layers/compose/Platform.ts"
+import * as Platform from "../../layers/compose/assembly/Platform.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { RecordCounter } from "../../services/platform/RecordCounter.ts"
 import { RecordImporter } from "../../services/platform/RecordImporter.ts"

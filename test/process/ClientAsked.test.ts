@@ -1,8 +1,8 @@
 /** kill -9 of the process whose run waits for a client: another one takes the answer, and the run goes on. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { start } from "../../layers/compose/Embed.ts"
-import { layer, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { layer, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { Tenant } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/principal/Principal.ts"
 import * as Children from "./Child.ts"

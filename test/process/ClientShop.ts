@@ -1,5 +1,5 @@
 /** An agent with a tool of its client, in a process that is killed and in the one after it. */
-import type { Options } from "../../layers/compose/ServiceOptions.ts"
+import type { Options } from "../../layers/compose/options/ServiceOptions.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/value/Ids.ts"
 

@@ -90,7 +90,7 @@ describe("the files for deployment", () => {
     assert.strictEqual(stop_grace_period, "60s")
     const read = readdirSync(join(root, "scripts/start"))
       .map((name) => readFileSync(join(root, "scripts/start", name), "utf8"))
-      .concat(readFileSync(join(root, "layers/model/ModelConfig.ts"), "utf8"))
+      .concat(readFileSync(join(root, "layers/model/providers/ModelConfig.ts"), "utf8"))
       .join("\n")
     const given = [
       ...Object.keys(environment),

@@ -1,8 +1,8 @@
 /** kill -9 of the process that a conversation was handed over in: the next one goes on with the agent and the context. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { start } from "../../layers/compose/Embed.ts"
-import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { call, layer, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { Principal } from "../../src/principal/Principal.ts"
 import * as Children from "./Child.ts"
 import * as HandedShop from "./HandedShop.ts"

@@ -1,9 +1,9 @@
 /** `troupe token`, as a process beside services that share its database. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { start } from "../../layers/compose/Embed.ts"
-import { text } from "../../layers/model/ScriptedModelGateway.ts"
-import { layer as scripted } from "../../layers/model/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { text } from "../../layers/model/tape/ScriptedModelGateway.ts"
+import { layer as scripted } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/principal/Principal.ts"

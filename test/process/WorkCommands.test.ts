@@ -1,8 +1,8 @@
 /** `troupe runs`, `decide`, `settle` and `erase`, as processes beside a service that shares their database. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { start } from "../../layers/compose/Embed.ts"
-import { call, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { call, layer as scripted, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/principal/Principal.ts"

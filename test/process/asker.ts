@@ -2,8 +2,8 @@
  * A process whose run waits for the client of its conversation. Argument: its store, as JSON. Prints the run, the
  * conversation and the call once they are durable, and stays.
  */
-import { call, layer } from "../../layers/model/ScriptedModelGateway.ts"
-import { start } from "../../layers/compose/Embed.ts"
+import { call, layer } from "../../layers/model/tape/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
 import { toolConfigs, waiter } from "./ClientShop.ts"
 
 const store = JSON.parse(process.argv[2] ?? "") as { readonly directory: string }

@@ -5,9 +5,9 @@
  */
 import { appendFileSync } from "node:fs"
 import { Effect, Schema } from "effect"
-import type { Options } from "../../layers/compose/ServiceOptions.ts"
-import { start } from "../../layers/compose/Embed.ts"
-import { call, calls, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
+import type { Options } from "../../layers/compose/options/ServiceOptions.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { call, calls, layer, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec, tool } from "../../src/index.ts"
 import type { RunsQuery } from "../../src/run/RunItem.ts"
 

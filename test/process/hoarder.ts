@@ -3,8 +3,8 @@
  * `take`, `give back`, `ready` (the status and text of `/ready`), `send` (the run, or the tag of the refusal), `status` of a run.
  */
 import { closeSync, openSync } from "node:fs"
-import { layer, text } from "../../layers/model/ScriptedModelGateway.ts"
-import { start } from "../../layers/compose/Embed.ts"
+import { layer, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
 import { AgentSpec } from "../../src/index.ts"
 
 const store = JSON.parse(process.argv[2] ?? "") as { readonly directory: string }

@@ -4,9 +4,9 @@
  */
 import { flushCompileCache } from "node:module"
 import { Effect } from "effect"
-import { service_principal } from "../../layers/compose/ServicePrincipal.ts"
-import { start } from "../../layers/compose/Embed.ts"
-import { call, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { service_principal } from "../../layers/compose/promises/ServicePrincipal.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { call, layer as scripted, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/value/Ids.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"

@@ -2,8 +2,8 @@
  * A process with an embedded database that answers twenty messages and then rests. Arguments: its directory, and how many
  * bytes of resident memory it may have. Prints what it has, in bytes, as soon as that is less, and after 90 s in any case.
  */
-import { layer, text } from "../../layers/model/ScriptedModelGateway.ts"
-import { start } from "../../layers/compose/Embed.ts"
+import { layer, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 
 const [directory = "", most = "0"] = process.argv.slice(2)

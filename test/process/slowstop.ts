@@ -1,6 +1,6 @@
 /** A program whose stop takes as many ms as its argument says. */
 import { Effect } from "effect"
-import * as NodeMain from "../../layers/compose/NodeMain.ts"
+import * as NodeMain from "../../layers/compose/entries/NodeMain.ts"
 
 const stop_ms = Number(process.argv[2])
 

@@ -2,8 +2,8 @@
  * A process whose conversation was handed over, with a call of the next agent that waits for a person. Argument: its store, as
  * JSON. Prints the run and the conversation once the question is durable, and stays.
  */
-import { call, layer } from "../../layers/model/ScriptedModelGateway.ts"
-import { start } from "../../layers/compose/Embed.ts"
+import { call, layer } from "../../layers/model/tape/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
 import * as HandedShop from "./HandedShop.ts"
 
 const store = JSON.parse(process.argv[2] ?? "") as { readonly directory: string }

@@ -3,9 +3,9 @@
  */
 import { flushCompileCache } from "node:module"
 import { Effect, Layer, Logger, Redacted } from "effect"
-import * as NodeMain from "../../layers/compose/NodeMain.ts"
-import * as Stores from "../../layers/compose/Stores.ts"
-import * as ToolWorker from "../../layers/compose/ToolWorker.ts"
+import * as NodeMain from "../../layers/compose/entries/NodeMain.ts"
+import * as Stores from "../../layers/compose/assembly/Stores.ts"
+import * as ToolWorker from "../../layers/compose/assembly/ToolWorker.ts"
 import { ToolQueueConfig } from "../../layers/runtime/queue/ToolQueueConfig.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import * as Outside from "./Outside.ts"

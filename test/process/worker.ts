@@ -6,10 +6,15 @@ import { flushCompileCache } from "node:module"
 import { Clock, Context, Deferred, Effect, Layer, Logger, Redacted, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { SqlClient } from "effect/sql"
-import * as NodeMain from "../../layers/compose/NodeMain.ts"
-import * as Runtime from "../../layers/compose/Runtime.ts"
-import * as Stores from "../../layers/compose/Stores.ts"
-import { call, calls, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
+import * as NodeMain from "../../layers/compose/entries/NodeMain.ts"
+import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
+import * as Stores from "../../layers/compose/assembly/Stores.ts"
+import {
+  call,
+  calls,
+  layer as scripted,
+  text
+} from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { RelayConfig } from "../../layers/runtime/relay/OutboxRelay.ts"
 import { remote } from "../../layers/runtime/queue/RemoteTool.ts"
 import { defaults, RuntimeConfig } from "../../layers/runtime/actor/RuntimeConfig.ts"

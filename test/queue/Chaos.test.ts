@@ -1,7 +1,7 @@
 /** Two workers, bodies that hang, and a queue that loses every sixth answer, before or after the operation took effect. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as ToolWorker from "../../layers/compose/ToolWorker.ts"
+import * as ToolWorker from "../../layers/compose/assembly/ToolWorker.ts"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
 import { ToolQueueConfig } from "../../layers/runtime/queue/ToolQueueConfig.ts"
 import { StoreError } from "../../services/StoreError.ts"

@@ -1,7 +1,7 @@
 /** A call that began in a worker that is gone, and whose tool has a `reconcile`. */
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Layer, Schema } from "effect"
-import * as ToolWorker from "../../layers/compose/ToolWorker.ts"
+import * as ToolWorker from "../../layers/compose/assembly/ToolWorker.ts"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
 import { ToolQueueConfig } from "../../layers/runtime/queue/ToolQueueConfig.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"

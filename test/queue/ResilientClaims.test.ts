@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"
-import * as ToolWorker from "../../layers/compose/ToolWorker.ts"
+import * as ToolWorker from "../../layers/compose/assembly/ToolWorker.ts"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
 import { ToolQueueConfig } from "../../layers/runtime/queue/ToolQueueConfig.ts"
 import { StoreError } from "../../services/StoreError.ts"

@@ -1,8 +1,8 @@
 /** What a body in a worker spends on models counts as spent by the run that waits for it. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as ToolWorker from "../../layers/compose/ToolWorker.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import * as ToolWorker from "../../layers/compose/assembly/ToolWorker.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { remote } from "../../layers/runtime/queue/RemoteTool.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"

@@ -1,7 +1,7 @@
 /** The gate of a worker, which has a policy and no kill switch. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as ToolWorker from "../../layers/compose/ToolWorker.ts"
+import * as ToolWorker from "../../layers/compose/assembly/ToolWorker.ts"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
 import { PermissionPolicy } from "../../services/PermissionPolicy.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"

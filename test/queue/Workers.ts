@@ -1,6 +1,6 @@
 /** Workers over an ephemeral queue, their tools, and calls of them, for tests. */
 import { Effect, Layer } from "effect"
-import * as ToolWorker from "../../layers/compose/ToolWorker.ts"
+import * as ToolWorker from "../../layers/compose/assembly/ToolWorker.ts"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
 import * as LocalToolRegistry from "../../layers/runtime/desk/LocalToolRegistry.ts"
 import { ToolQueueConfig } from "../../layers/runtime/queue/ToolQueueConfig.ts"

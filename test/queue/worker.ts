@@ -4,7 +4,7 @@
  */
 import { appendFileSync } from "node:fs"
 import { Effect } from "effect"
-import { startWorker } from "../../layers/compose/NodeToolWorker.ts"
+import { startWorker } from "../../layers/compose/entries/NodeToolWorker.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import * as Declared from "./Declared.ts"
 

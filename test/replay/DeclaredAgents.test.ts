@@ -1,8 +1,8 @@
 /** A replay of a run whose instructions and tools depended on its context. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import * as Replay from "../../layers/compose/Replay.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import * as Replay from "../../layers/compose/entries/Replay.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { agent } from "../../src/agent/DeclaredAgent.ts"
 import * as H from "../runtime/Harness.ts"

@@ -1,7 +1,7 @@
 /** A run of a service that was embedded with a directory of its own, and what a replay of it prints. */
 import { Effect } from "effect"
-import { start } from "../../layers/compose/Embed.ts"
-import { call, layer, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { call, layer, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { agents, tools } from "./EmbeddedApp.ts"
 
 /** The embedder's module, from the repository's root. */

@@ -1,8 +1,8 @@
 /** A replay, and a dry run of a policy, of a run in which the conversation changed hands. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as Replay from "../../layers/compose/Replay.ts"
-import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import * as Replay from "../../layers/compose/entries/Replay.ts"
+import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { no_policy } from "../../src/permission/Policy.ts"
 import * as H from "../runtime/Harness.ts"

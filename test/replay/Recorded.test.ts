@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { runFixture } from "../../layers/compose/Replay.ts"
-import * as Testing from "../../layers/compose/Testing.ts"
+import { runFixture } from "../../layers/compose/entries/Replay.ts"
+import * as Testing from "../../layers/compose/entries/Testing.ts"
 
 const folder = fileURLToPath(new URL("recorded/", import.meta.url))
 const files = readdirSync(folder)

@@ -4,8 +4,8 @@ import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { decideApproval } from "../../src/run/RunCommand.ts"
-import type { ScriptedTurn } from "../../layers/model/ScriptedModelGateway.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import type { ScriptedTurn } from "../../layers/model/tape/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 /** Arguments and approvers of every run of the body. */

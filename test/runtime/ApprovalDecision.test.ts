@@ -5,7 +5,7 @@ import { ApprovalId, Tenant } from "../../src/value/Ids.ts"
 import type { Role } from "../../src/principal/Principal.ts"
 import type { Governance } from "../../src/tool/GovernedTool.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 const gated = (governance: Partial<Governance> = {}) => {

@@ -7,7 +7,7 @@ import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { JournalError } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 /** A tool that asks, and a script that any process can take up. */

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Schema } from "effect"
 import { toolFactsOf } from "../../src/tool/ToolFacts.ts"
 import { ToolTransientError } from "../../src/error/ToolError.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { handlerEffect } from "../../layers/runtime/tool/HandlerEffect.ts"
 import * as H from "./Harness.ts"
 

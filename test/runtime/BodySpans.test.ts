@@ -1,7 +1,7 @@
 /** The span that a body runs in, where nothing but the sender of the message traces. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Tracer } from "effect"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 describe("a body", () => {

@@ -10,7 +10,7 @@ import { CostLedger } from "../../services/CostLedger.ts"
 import { PriceBook } from "../../services/PriceBook.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as ModelUsageTelemetry from "../../layers/telemetry/ModelUsageTelemetry.ts"
 import * as H from "./Harness.ts"
 

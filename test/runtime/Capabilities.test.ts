@@ -4,7 +4,7 @@ import { scopeClimbs, grantsOf, uncoveredCapability } from "../../src/capability
 import { Policy } from "../../src/permission/Policy.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 const climbing = [

@@ -8,7 +8,7 @@ import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { ModelError } from "../../services/ModelGateway.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import { call, fails, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, fails, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 const page = "The quick brown fox jumps over the lazy dog. ".repeat(40)

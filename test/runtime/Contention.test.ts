@@ -3,7 +3,7 @@ import { Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { Outbox } from "../../services/Outbox.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 describe("two processes that find the same run", () => {

@@ -6,7 +6,7 @@ import { Principal } from "../../src/principal/Principal.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 const said = (request: { readonly history: ReadonlyArray<{ readonly role: string }> }) =>

@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/value/Ids.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
-import { call, calls, fails, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, fails, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 const specialist = (name: string, tools: ReadonlyArray<string>) =>

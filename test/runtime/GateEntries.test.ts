@@ -10,7 +10,7 @@ import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import { KillSwitch } from "../../services/KillSwitch.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { policySubjectOf } from "../../layers/runtime/tool/ToolGate.ts"
 import * as H from "./Harness.ts"
 

@@ -7,7 +7,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/value/Ids.ts"
 import type { FinishReason, RunEvent } from "../../src/run/RunEvent.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
-import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 /** A tool that needs no argument, so that nothing but its turn keeps it from running. */

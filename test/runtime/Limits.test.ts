@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import { ToolTransientError } from "../../src/error/ToolError.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import type { ScriptedTurn } from "../../layers/model/ScriptedModelGateway.ts"
-import { call, calls, fails, text } from "../../layers/model/ScriptedModelGateway.ts"
+import type { ScriptedTurn } from "../../layers/model/tape/ScriptedModelGateway.ts"
+import { call, calls, fails, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 const forever = () => call("look", { n: 1 })

@@ -5,7 +5,7 @@ import { empty_text } from "../../src/run/RunGuard.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { ToolTransientError } from "../../src/error/ToolError.ts"
-import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 const look = { look: H.reads((n) => Effect.succeed(n)) }

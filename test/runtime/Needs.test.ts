@@ -15,7 +15,7 @@ import { RunJournal } from "../../services/RunJournal.ts"
 import type { Stores } from "../../services/Stores.ts"
 import type { EphemeralStore } from "../../layers/ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 const config = { lease_ms: 1_000, sweep_ms: 500, drain_ms: 0, park_ms: 100 }

@@ -6,7 +6,7 @@ import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as LocalApprovalDesk from "../../layers/runtime/desk/LocalApprovalDesk.ts"
 import {
   awaitDecision,

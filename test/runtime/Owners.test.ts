@@ -6,7 +6,7 @@ import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { ConversationId } from "../../src/value/Ids.ts"
 import * as H from "./Harness.ts"
 

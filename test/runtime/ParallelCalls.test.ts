@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
-import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 /** Stands where a model must never read it: in causes, in the environment and in what a call is bound to. */

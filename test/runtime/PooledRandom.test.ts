@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SecureRandom, WebCrypto } from "effect/crypto"
-import { layer, OrderedIds, RandomPool } from "../../layers/compose/PooledRandom.ts"
+import { layer, OrderedIds, RandomPool } from "../../layers/compose/assembly/PooledRandom.ts"
 
 /** Counts up in four bytes, so that no two lists of four bytes from it are the same. */
 const counting = () => {

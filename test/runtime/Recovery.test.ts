@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import { text } from "../../layers/model/ScriptedModelGateway.ts"
+import { text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 const runs = 12

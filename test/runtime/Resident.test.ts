@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { JournalError, RunJournal } from "../../services/RunJournal.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import { text } from "../../layers/model/ScriptedModelGateway.ts"
+import { text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { Supervision } from "../../src/agent/AgentSpec.ts"
 import * as H from "./Harness.ts"
 

@@ -3,7 +3,7 @@ import { Clock, Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
-import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 describe("several calls of one step", () => {

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import { AgentName } from "../../src/value/Ids.ts"
-import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 const stops = { stop_loop: true }

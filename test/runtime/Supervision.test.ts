@@ -9,7 +9,7 @@ import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { JournalError, RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 /** A journal whose appends of one run die as often as it is told. */

@@ -8,8 +8,8 @@ import {
   failureTextForUser
 } from "../../src/error/ToolError.ts"
 import type { ToolErrorClass } from "../../src/error/ToolError.ts"
-import type { ScriptedTurn } from "../../layers/model/ScriptedModelGateway.ts"
-import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import type { ScriptedTurn } from "../../layers/model/tape/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 interface Expected {

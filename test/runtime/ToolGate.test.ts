@@ -9,7 +9,7 @@ import { KillSwitch } from "../../services/KillSwitch.ts"
 import { Tenant } from "../../src/value/Ids.ts"
 import type { Principal } from "../../src/principal/Principal.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 const counted = () => {

@@ -13,7 +13,7 @@ import {
 import type { ToolError } from "../../src/error/ToolError.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 /** Nothing of the runtime's own is due while a test lets hours pass. */

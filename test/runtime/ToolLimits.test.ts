@@ -5,7 +5,7 @@ import { ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { ToolAttempt } from "../../services/ToolAttemptObserver.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 const busy = new ToolTransientError({ kind: "external", message: "busy" })

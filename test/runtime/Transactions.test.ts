@@ -3,7 +3,7 @@ import { Deferred, Effect, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
-import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 const transactional = (body: H.Body, more: Parameters<typeof H.writes>[1] = {}) =>

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { text } from "../../layers/model/ScriptedModelGateway.ts"
+import { text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { openFeed } from "../../layers/runtime/actor/Watch.ts"
 import { Feed } from "../../layers/runtime/loop/Feed.ts"
 import { channelKey } from "../../layers/runtime/loop/ChannelKey.ts"

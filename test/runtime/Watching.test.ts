@@ -3,7 +3,7 @@ import { Deferred, Effect, Fiber, Stream } from "effect"
 import { ConversationId } from "../../src/value/Ids.ts"
 import type { Cursor, FeedItem } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 const start: Cursor = { ordinal: 0, seq: -1 }

@@ -7,7 +7,7 @@ import { CallId } from "../../src/value/Ids.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 const script = [call("write", { n: 7 }), text("done")]

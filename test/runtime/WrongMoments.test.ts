@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { ApprovalId, CallId, RunId, Tenant } from "../../src/value/Ids.ts"
 import type { Principal } from "../../src/principal/Principal.ts"
 import * as H from "./Harness.ts"

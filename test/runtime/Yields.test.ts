@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Scheduler } from "effect"
-import { text } from "../../layers/model/ScriptedModelGateway.ts"
+import { text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
 /** Fibers yield after every few operations, so that others run at every place where they may. */

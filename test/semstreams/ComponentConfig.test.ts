@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as SemStreams from "../../layers/compose/SemStreams.ts"
+import * as SemStreams from "../../layers/compose/entries/SemStreams.ts"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
 import { ToolQueueConfig } from "../../layers/runtime/queue/ToolQueueConfig.ts"
 import { ToolQueueWorker } from "../../layers/runtime/queue/ToolQueueWorker.ts"

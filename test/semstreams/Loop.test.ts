@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import type { Schema } from "effect"
-import { calls, call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { calls, call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { Tenant } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/principal/Principal.ts"

@@ -1,7 +1,7 @@
 /** The Spectral Agent on a real runtime: who has which tools, what it is told, and what asks a person. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Result } from "effect"
-import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import {
   SpecialistName,
   changeTools,

@@ -1,9 +1,9 @@
 /** A wait for a run whose question was answered, or whose unknown call was settled, before the wait could give it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer } from "effect"
-import { answerOfRun } from "../../layers/compose/Waiting.ts"
+import { answerOfRun } from "../../layers/compose/promises/Waiting.ts"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
-import { call, calls, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"

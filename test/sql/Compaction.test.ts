@@ -2,7 +2,7 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "../runtime/Harness.ts"
 import { onEngines } from "./Engines.ts"
 

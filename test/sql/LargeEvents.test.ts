@@ -1,8 +1,8 @@
 /** Large events on PostgreSQL: what a tool gives is read back, and what somebody asks for is refused beyond its bound. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { start } from "../../layers/compose/Embed.ts"
-import { call, layer as scripted, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { call, layer as scripted, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { event_bytes_max } from "../../layers/sql/journal/JournalWriter.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { Principal } from "../../src/principal/Principal.ts"

@@ -1,8 +1,8 @@
 /** The store has a run's end, and its answer has not yet reached the process that wrote it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
-import { watchFeed } from "../../layers/compose/WatchedFeed.ts"
-import { text } from "../../layers/model/ScriptedModelGateway.ts"
+import { watchFeed } from "../../layers/compose/promises/WatchedFeed.ts"
+import { text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { RunList } from "../../services/RunList.ts"

@@ -3,8 +3,8 @@
  */
 import { Effect, Layer } from "effect"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
-import type { Script } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
+import type { Script } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import * as H from "../runtime/Harness.ts"
 

@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { Cause, Effect, Layer, Logger } from "effect"
 import * as ToolCallTelemetry from "../../layers/telemetry/ToolCallTelemetry.ts"
 import * as LogLines from "../../scripts/start/LogLines.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { logText } from "../../src/value/LogText.ts"
 import * as H from "../runtime/Harness.ts"
 

@@ -8,8 +8,8 @@ import { Tool, Toolkit } from "effect/ai"
 import { ToolError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { GovernedContext } from "../../src/tool/GovernedTool.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
-import * as Ephemeral from "../../layers/compose/Ephemeral.ts"
-import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import * as Ephemeral from "../../layers/compose/entries/Ephemeral.ts"
+import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { handlerEffect } from "../../layers/runtime/tool/HandlerEffect.ts"
 
 class Shelf extends Context.Service<

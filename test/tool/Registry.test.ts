@@ -11,9 +11,9 @@ import type { Interceptor } from "../../src/tool/GovernedTool.ts"
 import { wrap } from "../../src/tool/Wrapped.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
-import * as Ephemeral from "../../layers/compose/Ephemeral.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
-import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import * as Ephemeral from "../../layers/compose/entries/Ephemeral.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
+import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { handlerEffect } from "../../layers/runtime/tool/HandlerEffect.ts"
 
 interface More {

@@ -5,8 +5,8 @@ import * as z from "zod"
 import { AgentSpec } from "../../src/index.ts"
 import { resultJson } from "../../src/tool/ResultJson.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
-import { start } from "../../layers/compose/Embed.ts"
-import * as Scripted from "../../layers/model/ScriptedModelGateway.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import * as Scripted from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { resultText } from "../../src/conversation/Transcript.ts"
 
 class Row {

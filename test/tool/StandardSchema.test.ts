@@ -11,9 +11,9 @@ import { Principal } from "../../src/principal/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import { refusalText } from "../../src/schema/ValueRefused.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
-import { call, text } from "../../layers/model/ScriptedModelGateway.ts"
-import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
-import * as Ephemeral from "../../layers/compose/Ephemeral.ts"
+import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
+import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
+import * as Ephemeral from "../../layers/compose/entries/Ephemeral.ts"
 
 const shop = { namespace: "shop", side_effects: "read" } as const
 

@@ -6,8 +6,8 @@ import * as Registry from "../../src/tool/Registry.ts"
 import type { ToolPlugin } from "../../src/tool/ToolPlugin.ts"
 import * as ToolPlugins from "../../src/tool/ToolPlugin.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
-import * as Ephemeral from "../../layers/compose/Ephemeral.ts"
-import * as ScriptedModelGateway from "../../layers/model/ScriptedModelGateway.ts"
+import * as Ephemeral from "../../layers/compose/entries/Ephemeral.ts"
+import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 
 const says = (namespace: string, name: string) =>
   tool({ namespace, name, side_effects: "read", output: Schema.String }, () => namespace)

@@ -1,0 +1,84 @@
+/**
+ * The platform's records beside a runtime: what is evaluated, judged and proposed in a workspace, which is a tenant, and the tools
+ * of the agents that speak of it. `scripts/platform` is something else: a host platform whose endpoints agents call directly.
+ *
+ * ```ts
+ * Runtime.layer({
+ *   agents: [...spectralAgents, operationsAgent],
+ *   tools: [...Platform.tools],
+ *   deliveries: [Platform.worldViews]
+ * }).pipe(Layer.provideMerge(Platform.sql), Layer.provideMerge(Stores.directory("data")))
+ * ```
+ */
+import type { Effect } from "effect"
+import type { PlatformStores } from "../../../services/platform/PlatformStores.ts"
+import type { GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
+import { draftGovernance } from "../../../src/platform/DraftTools.ts"
+import { failureClusterGovernance } from "../../../src/platform/FailureClusterTools.ts"
+import { patternGovernance } from "../../../src/platform/PatternTool.ts"
+import { summaryGovernance } from "../../../src/platform/SummaryTool.ts"
+import * as ChangeTools from "../../agents/platform/ChangeTools.ts"
+import * as DraftTools from "../../agents/platform/DraftTools.ts"
+import * as FailureClusterTools from "../../agents/platform/FailureClusterTools.ts"
+import * as PatternTools from "../../agents/platform/PatternTools.ts"
+import * as SpecialistTools from "../../agents/platform/SpecialistTools.ts"
+import * as SummaryTools from "../../agents/platform/SummaryTools.ts"
+
+export { handlers as worldViews } from "../../agents/platform/WorldViewProjection.ts"
+export { layer as ephemeral } from "../../ephemeral/platform/EphemeralPlatform.ts"
+export { layer as sql } from "../../sql/platform/SqlPlatform.ts"
+export { RecordImporter } from "../../../services/platform/RecordImporter.ts"
+export {
+  platform_events,
+  readPlatformEvent,
+  subjectOf
+} from "../../../src/platform/contracts/PlatformEvent.ts"
+type Family = Effect.Effect<ReadonlyArray<GovernedTool>, MisdeclaredTool, PlatformStores>
+
+/** The tools of each of the Spectral Agent's specialists; they only read. */
+export const specialists: Readonly<
+  Record<"scan-analyst" | "onboarding-guide" | "framework-advisor" | "troubleshooter", Family>
+> = {
+  "scan-analyst": SpecialistTools.scanAnalyst,
+  "onboarding-guide": SpecialistTools.onboardingGuide,
+  "framework-advisor": SpecialistTools.frameworkAdvisor,
+  troubleshooter: SpecialistTools.troubleshooter
+}
+
+/** The tools that change a workspace; each call asks a person first. */
+export const changes: Family = ChangeTools.tools
+
+const keysOf = (
+  governance: Readonly<Record<string, { readonly namespace: string }>>
+): ReadonlyArray<string> =>
+  Object.entries(governance).map(([name, { namespace }]) => `${namespace}.${name}@1`)
+
+/** The Operations Agent's tools for failure clusters. */
+export const failureClusters: Family = FailureClusterTools.tools
+
+/** The keys of these tools, for the agent's list of tools. */
+export const failure_cluster_tools: ReadonlyArray<string> = keysOf(failureClusterGovernance)
+
+/** The Operations Agent's tool that counts the workspace's records by state. */
+export const summary: Family = SummaryTools.tools
+
+/** The key of this tool, for the agent's list of tools. */
+export const summary_tools: ReadonlyArray<string> = keysOf(summaryGovernance)
+
+/** Tools for what failure clusters have in common, and for drafts of rubrics and system cards with their publication. */
+export const authoring: ReadonlyArray<Family> = [PatternTools.tools, DraftTools.tools]
+
+/** The keys of these tools, for the agent's list of tools. */
+export const authoring_tools: ReadonlyArray<string> = [
+  ...keysOf(patternGovernance),
+  ...keysOf(draftGovernance)
+]
+
+/** All of these tools, for a registry. */
+export const tools: ReadonlyArray<Family> = [
+  ...Object.values(specialists),
+  changes,
+  failureClusters,
+  summary,
+  ...authoring
+]

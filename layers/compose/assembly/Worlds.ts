@@ -1,0 +1,36 @@
+/**
+ * The agents of worlds for a runtime: their definitions, their tools, the runner that asks them, and the tool with which other
+ * agents ask them.
+ *
+ * ```ts
+ * const agents = yield* Effect.fromResult(Worlds.agents(published))
+ * Worlds.connected.pipe(
+ *   Layer.provideMerge(Runtime.layer({ agents, tools: [...Worlds.tools(published), Worlds.askWorldAgent] })),
+ *   Layer.provideMerge(Worlds.runner),
+ *   Layer.provideMerge(Worlds.sql),
+ *   Layer.provideMerge(Stores.directory("data"))
+ * )
+ * ```
+ */
+import type { Effect } from "effect"
+import type { GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
+import type { World } from "../../../src/worlds/World.ts"
+import type { RuleProposals } from "../../../services/worlds/RuleProposals.ts"
+import type { WorldReader } from "../../../services/worlds/WorldReader.ts"
+import * as WorldTools from "../../agents/worlds/WorldTools.ts"
+
+export { layer as remoteRunner } from "../../agents/worlds/HttpWorldAgentRunner.ts"
+export type { RemoteWorlds } from "../../agents/worlds/HttpWorldAgentRunner.ts"
+export { connected, layer as runner } from "../../agents/worlds/LocalWorldAgentRunner.ts"
+export { AnswerLimit } from "../../agents/worlds/WorldQuestions.ts"
+export { layer as ephemeral } from "../../ephemeral/worlds/EphemeralWorlds.ts"
+export { layer as sql } from "../../sql/worlds/SqlWorlds.ts"
+export { worldAgents as agents } from "../../../src/worlds/WorldAgent.ts"
+export { tools as askWorldAgent } from "./WorldBridge.ts"
+
+/** The tools for a registry: one family for each world. */
+export const tools = (
+  worlds: ReadonlyArray<World>
+): ReadonlyArray<
+  Effect.Effect<ReadonlyArray<GovernedTool>, MisdeclaredTool, WorldReader | RuleProposals>
+> => worlds.map(({ world_id }) => WorldTools.tools(world_id))

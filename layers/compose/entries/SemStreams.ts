@@ -1,0 +1,131 @@
+/**
+ * The package's entry `troupe/semstreams`, for applications that exchange SemStreams' messages: its tool component over a
+ * registry and a tool queue, and its loops over a runtime's journal and approval desk. Calls pass the runtime's gate, and
+ * decisions its desk.
+ *
+ * ```ts
+ * const config = yield* decodeComponentConfig({ approval_required: ["refund"] })
+ * SemStreams.tools({ config, org: "acme", platform: "prod", tools: [refund] })   // over any ToolQueue
+ * SemStreams.loops                                                              // over any runtime
+ * ```
+ */
+import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import { Effect, Layer } from "effect"
+import { SecureRandom } from "effect/crypto"
+import type { MisdeclaredPolicy } from "../../../src/permission/PolicyCheck.ts"
+import {
+  allowedTools,
+  configuredTool,
+  withApprovals
+} from "../../../src/semstreams/ComponentConfig.ts"
+import type { MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
+import type { DuplicateTool, EmptyFamily } from "../../../src/tool/Registry.ts"
+import type { PluginRefused } from "../../../src/tool/ToolPlugin.ts"
+import { PermissionPolicy } from "../../../services/PermissionPolicy.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
+import type { ToolQueue } from "../../../services/ToolQueue.ts"
+import { ToolRegistry } from "../../../services/ToolRegistry.ts"
+import * as LocalToolRegistry from "../../runtime/desk/LocalToolRegistry.ts"
+import type { ToolNotQueueable } from "../../runtime/queue/ServedTools.ts"
+import type { WorkerRunning } from "../../runtime/queue/ToolQueueWorker.ts"
+import * as ToolQueueWorker from "../../runtime/queue/ToolQueueWorker.ts"
+import * as SemStreamsLoops from "../../semstreams/SemStreamsLoops.ts"
+import * as SemStreamsTools from "../../semstreams/SemStreamsTools.ts"
+
+export { approvalRequired, isApprovalRequired } from "../../../src/queue/ApprovalRequired.ts"
+export { CallMessage, ResultMessage } from "../../../src/queue/CallMessage.ts"
+export {
+  ComponentConfig,
+  decodeComponentConfig,
+  exploringGroups
+} from "../../../src/semstreams/ComponentConfig.ts"
+export { limitsOf, Loop, LoopState, PendingApproval } from "../../../src/semstreams/Loop.ts"
+export {
+  consumerNameForTool,
+  executeSubject,
+  resultSubject
+} from "../../../src/semstreams/Subjects.ts"
+export { SemStreamsLoops } from "../../semstreams/SemStreamsLoops.ts"
+export type { Executed } from "../../semstreams/SemStreamsTools.ts"
+export { SemStreamsTools } from "../../semstreams/SemStreamsTools.ts"
+
+export interface ComponentOptions extends SemStreamsTools.Options {
+  /** The capabilities that the tools get. Absent = none: a tool that needs a capability is refused. */
+  readonly capabilities?: ReadonlyArray<string>
+}
+
+type Family = LocalToolRegistry.Family<unknown, unknown>
+
+export interface Options<Families extends ReadonlyArray<Family>> extends ComponentOptions {
+  /** The component's own tools; they replace shared tools with the same plain name. */
+  readonly tools: Families
+  readonly shared?: Families
+}
+
+/** The component, and the worker with its start, stop and health. */
+export type Component = SemStreamsTools.SemStreamsTools | ToolQueueWorker.ToolQueueWorker
+
+type StartError = MisdeclaredPolicy | ToolNotQueueable | WorkerRunning | StoreError
+
+/** The component over a registry of the application, together with a worker of the registry's tools. */
+export const component = (
+  options: ComponentOptions
+): Layer.Layer<Component, StartError, ToolQueue | ToolRegistry> => {
+  const { capabilities, config } = options
+  const worker = Layer.unwrap(
+    ToolRegistry.useSync((registry) => {
+      // A name on the list need not be registered: calls of it get a result that says so.
+      const tools = allowedTools(config)?.filter((name) => registry.get(name) !== undefined)
+      return ToolQueueWorker.layer({
+        consumer_name_suffix: config.consumer_name_suffix,
+        ...(tools === undefined ? undefined : { tools }),
+        ...(capabilities === undefined ? undefined : { capabilities })
+      })
+    })
+  )
+  const policy = Layer.effect(
+    PermissionPolicy,
+    Effect.map(PermissionPolicy, (given) => withApprovals(config, given))
+  )
+  const crypto = Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)
+  return Layer.merge(
+    SemStreamsTools.layer(options),
+    worker.pipe(Layer.provide(policy), Layer.provide(crypto))
+  )
+}
+
+/** The component with these tools, under the retries and the timeout of the configuration. */
+export const tools = <const Families extends ReadonlyArray<Family>>(
+  options: Options<Families>
+): Layer.Layer<
+  Component,
+  | Effect.Error<Families[number]>
+  | DuplicateTool
+  | EmptyFamily
+  | PluginRefused
+  | MisdeclaredTool
+  | StartError,
+  Effect.Services<Families[number]> | ToolQueue
+> => {
+  const { config, shared = [], tools } = options
+  const configured = (
+    family: Family
+  ): LocalToolRegistry.Family<
+    Effect.Error<Families[number]> | MisdeclaredTool,
+    Effect.Services<Families[number]>
+  > =>
+    Effect.flatMap(
+      family as LocalToolRegistry.Family<
+        Effect.Error<Families[number]>,
+        Effect.Services<Families[number]>
+      >,
+      (all) => Effect.forEach(all, (tool) => configuredTool(config, tool))
+    )
+  return Layer.provide(
+    component(options),
+    LocalToolRegistry.layerFrom({ tools: tools.map(configured), shared: shared.map(configured) })
+  )
+}
+
+/** The runs of a runtime as loops. */
+export const loops = SemStreamsLoops.layer

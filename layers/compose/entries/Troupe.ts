@@ -1,0 +1,182 @@
+/**
+ * Troupe for a program in Effect: a runtime of the options that `start` of `troupe/embed` takes, as one Layer.
+ *
+ * ```ts
+ * const program = Effect.gen(function* () {
+ *   const troupe = yield* Troupe
+ *   return yield* troupe.ask({ agent: "shop", text: "Pay order 1003 back" })
+ * })
+ * program.pipe(Effect.provide(Troupe.layer({ agents, tools, model })))
+ * ```
+ */
+import { Context, Effect, Layer, Scope, Stream, Tracer } from "effect"
+import type { FeedItem } from "../../../services/AgentRuntime.ts"
+import type { ModelGateway } from "../../../services/ModelGateway.ts"
+import type { PrincipalInput } from "../../../src/principal/Principal.ts"
+import type { AnySchema, Decoded } from "../../../src/tool/ToolCodec.ts"
+import type * as LocalToolRegistry from "../../runtime/desk/LocalToolRegistry.ts"
+import type { ModelChoice } from "../../model/providers/ChosenModels.ts"
+import type { Answer, AnswerWith, Wait } from "../promises/Answer.ts"
+import * as EmbeddedHttp from "../promises/EmbeddedHttp.ts"
+import type { AnySend, NodeService } from "../promises/NodeService.ts"
+import type { ToolServices, Options } from "../options/ServiceOptions.ts"
+import type { RunPart, RunPartWith } from "../promises/RunStream.ts"
+import * as ServiceMethods from "../promises/ServiceMethods.ts"
+import type { Services, StartError } from "../promises/StartedLayer.ts"
+import * as StartedLayer from "../promises/StartedLayer.ts"
+import type { HttpMethods } from "../assembly/Served.ts"
+
+export type { StartError } from "../promises/StartedLayer.ts"
+
+type Plain = Pick<NodeService, keyof typeof ServiceMethods.methods>
+
+/** The methods of `NodeService` that return one value, with the errors of each. */
+type Methods = {
+  readonly [Name in keyof Plain]: (
+    ...args: Parameters<Plain[Name]>
+  ) => Effect.Effect<
+    Awaited<ReturnType<Plain[Name]>>,
+    Effect.Error<ReturnType<(typeof ServiceMethods.methods)[Name]>>
+  >
+}
+
+type SendError = Effect.Error<ReturnType<typeof ServiceMethods.send>>
+type AskError = Effect.Error<ReturnType<typeof ServiceMethods.ask>>
+type ResultError = Effect.Error<ReturnType<typeof ServiceMethods.result>>
+type StreamError = Stream.Error<ReturnType<typeof ServiceMethods.stream>>
+type WatchError = Stream.Error<ReturnType<typeof ServiceMethods.watch>>
+
+/** The options of a wait. An interruption ends the wait too and, with `cancel`, the run. */
+export type EffectWait = Omit<Wait, "signal">
+
+/** `NodeService` in Effect: the same arguments, refusals and results, with typed errors; waits end by interruption. */
+export interface TroupeService extends Methods, HttpMethods {
+  /** Sends a message. The message is durable when this succeeds, and is handled afterwards. */
+  readonly send: <ContextSchema extends AnySchema>(
+    message: AnySend<ContextSchema>,
+    by?: PrincipalInput
+  ) => Effect.Effect<Awaited<ReturnType<NodeService["send"]>>, SendError>
+  /** Sends a message and waits for the end of its run or for its first question. The sending itself cannot be interrupted. */
+  readonly ask: {
+    <S extends AnySchema, ContextSchema extends AnySchema>(
+      message: AnySend<ContextSchema> & { readonly answer: S },
+      by?: PrincipalInput,
+      wait?: EffectWait
+    ): Effect.Effect<AnswerWith<Decoded<S>>, AskError>
+    <ContextSchema extends AnySchema>(
+      message: AnySend<ContextSchema>,
+      by?: PrincipalInput,
+      wait?: EffectWait
+    ): Effect.Effect<Answer, AskError>
+  }
+  /** Waits as `ask` does, for a run whose message was sent before. */
+  readonly result: {
+    <S extends AnySchema>(
+      run: string,
+      by: PrincipalInput | undefined,
+      wait: EffectWait & { readonly answer: S }
+    ): Effect.Effect<AnswerWith<Decoded<S>>, ResultError>
+    (run: string, by?: PrincipalInput, wait?: EffectWait): Effect.Effect<Answer, ResultError>
+  }
+  /** Sends the message when the stream is run, and goes on until its run has ended. */
+  readonly stream: {
+    <S extends AnySchema, ContextSchema extends AnySchema>(
+      message: AnySend<ContextSchema> & { readonly answer: S },
+      by?: PrincipalInput
+    ): Stream.Stream<RunPartWith<Decoded<S>>, StreamError>
+    <ContextSchema extends AnySchema>(
+      message: AnySend<ContextSchema>,
+      by?: PrincipalInput
+    ): Stream.Stream<RunPart, StreamError>
+  }
+  /** Everything that happens in a conversation or a run, from its start. */
+  readonly watch: (
+    conversation_or_run: string,
+    after?: { readonly ordinal: number; readonly seq: number },
+    by?: PrincipalInput
+  ) => Stream.Stream<FeedItem, WatchError>
+}
+
+type ListOptions = "tools" | "shared" | "plugins" | "deliveries" | "channels"
+
+/** The options of `start`, except that tools, Layers and Effects may also need services of the program. */
+export interface LayerOptions extends Omit<Options, ListOptions | "model" | "tokenizer"> {
+  /** Single tools and families of tools, as `tool`, `govern` and `remote` make them. */
+  readonly tools?: ReadonlyArray<LocalToolRegistry.Family<unknown, unknown>>
+  /** Tools that `tools` may replace by ones with the same plain name. */
+  readonly shared?: ReadonlyArray<LocalToolRegistry.Family<unknown, unknown>>
+  readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<unknown, unknown>>
+  readonly deliveries?: ReadonlyArray<Effect.Effect<Delivery, unknown, unknown>>
+  readonly channels?: ReadonlyArray<Effect.Effect<Channel, unknown, unknown>>
+  readonly model:
+    | ModelChoice
+    | ReadonlyArray<ModelChoice>
+    | Layer.Layer<ModelGateway, unknown, unknown>
+  readonly tokenizer?: Layer.Layer<never, unknown, unknown>
+}
+
+type Each<Listed> = NonNullable<Listed> extends ReadonlyArray<infer Item> ? Item : never
+type Delivery = Effect.Success<Each<Options["deliveries"]>>
+type Channel = Effect.Success<Each<Options["channels"]>>
+
+type Member<O, Name> = Name extends keyof O ? NonNullable<O[Name]> : never
+
+/** Effects among the options. */
+type EffectsOf<O> =
+  | Each<Member<O, "tools" | "shared" | "deliveries" | "channels">>
+  | (Each<Member<O, "plugins">> extends { readonly tools: infer Tools } ? Tools : never)
+
+/** Layers among the options. */
+type LayersOf<O> = Extract<Member<O, "model" | "tokenizer">, Layer.Any>
+
+type Method = (...args: ReadonlyArray<never>) => Effect.Effect<unknown, unknown, Services>
+
+const troupeOf = (built: Context.Context<Services>): TroupeService => {
+  // The span and the scope in which the Layer is built are not those in which a method is called.
+  const services = Context.omit(Tracer.ParentSpan, Scope.Scope)(built) as Context.Context<Services>
+  const effectOf =
+    (method: Method): Method =>
+    (...args) =>
+      Effect.provideContext(method(...args), services)
+  const methods = Object.entries({
+    send: ServiceMethods.send,
+    ask: ServiceMethods.ask,
+    result: ServiceMethods.result,
+    ...ServiceMethods.methods
+  }).map(([name, method]) => [name, effectOf(method as Method)] as const)
+  const { stream, watch } = ServiceMethods
+  return {
+    ...Object.fromEntries(methods),
+    stream: (...args: Parameters<typeof stream>) =>
+      Stream.provideContext(stream(...args), services),
+    watch: (...args: Parameters<typeof watch>) => Stream.provideContext(watch(...args), services),
+    ...EmbeddedHttp.methods(services)
+  } as unknown as TroupeService
+}
+
+/** A runtime in the process that runs the program. */
+export class Troupe extends Context.Service<Troupe, TroupeService>()("troupe/Troupe") {
+  /**
+   * Starts when it is built, and stops with its scope, after the steps in flight. The Layer needs the services that its tools
+   * need. If an option is wrong, it fails before anything is opened.
+   */
+  static readonly layer = <const O extends LayerOptions>(
+    options: O
+  ): Layer.Layer<
+    Troupe,
+    StartError | Effect.Error<EffectsOf<O>> | Layer.Error<LayersOf<O>>,
+    Exclude<Effect.Services<EffectsOf<O>>, ToolServices> | Layer.Services<LayersOf<O>>
+  > => layerOf(options as unknown as Options) as never
+}
+
+const layerOf = (options: Options) =>
+  Layer.unwrap(
+    Effect.map(
+      // As in `start`: this is process-wide, so an import alone must not do it.
+      Effect.promise(() => import("effect/schema/SchemaJITCompiler/enable")),
+      () =>
+        Layer.effect(Troupe, Effect.map(Effect.context<Services>(), troupeOf)).pipe(
+          Layer.provide(StartedLayer.layer(options))
+        )
+    )
+  )

@@ -1,0 +1,39 @@
+/**
+ * Functions of an application that observe calls and model turns, for its own metrics and logs.
+ */
+import { Effect, Layer, Schema } from "effect"
+import type { ModelTurnObserver } from "../../../services/ModelTurnObserver.ts"
+import { ModelTurnObservers } from "../../../services/ModelTurnObserver.ts"
+import type { ToolCallObserver } from "../../../services/ToolCallObserver.ts"
+import { ToolCallObservers } from "../../../services/ToolCallObserver.ts"
+import { func } from "./OptionShapes.ts"
+
+/**
+ * Each function is called once, in the process that appended the event, after the event is durable. If the process crashes in
+ * between, it is not called; use `watch` or the journal for what must not be missed. Nothing waits for its result. An error that
+ * it throws, or the rejection of a promise that it returns, is logged.
+ */
+export interface ObserversInput {
+  /** Called with each finished call, including refused ones: its metadata, arguments and outcome, as they are journaled. */
+  readonly call?: ToolCallObserver
+  /** Called with each model turn and each use of a model by a tool: its agent, its tokens and, with `prices`, its cost. */
+  readonly turn?: ModelTurnObserver
+}
+
+export const ObserversInput = Schema.Struct({
+  call: Schema.optionalKey(func),
+  turn: Schema.optionalKey(func)
+})
+
+/** Adds these functions to the existing observers. */
+export const layer = ({ call, turn }: ObserversInput = {}): Layer.Layer<never> =>
+  Layer.merge(
+    Layer.effect(
+      ToolCallObservers,
+      Effect.map(ToolCallObservers, (others) => (call === undefined ? others : [...others, call]))
+    ),
+    Layer.effect(
+      ModelTurnObservers,
+      Effect.map(ModelTurnObservers, (others) => (turn === undefined ? others : [...others, turn]))
+    )
+  )

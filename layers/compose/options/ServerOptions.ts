@@ -1,0 +1,45 @@
+/**
+ * The options of the HTTP API: for a service of `start`, for a server of its own, and for routes in an application's router.
+ */
+import type { Redacted } from "effect"
+import type { PrincipalInput } from "../../../src/principal/Principal.ts"
+import type { Timed } from "../../../src/value/Times.ts"
+import type { Credential } from "../../runtime/desk/TokenCredentials.ts"
+import type { HttpSettings } from "../../http/boundary/HttpSettings.ts"
+import type { Listen } from "../../http/server/NodeServer.ts"
+
+/** A token that may call the API, with at least 16 characters, or its digest, and the principal that it stands for. */
+export interface Token {
+  /** The token itself, for example 32 random bytes. It is not stored. */
+  readonly token?: string | Redacted.Redacted
+  /** SHA-256 of the token's UTF-8, as 64 hex digits, if this process should not know the token. */
+  readonly sha256?: string
+  readonly principal: PrincipalInput
+}
+
+export interface Http extends Timed<Partial<Listen>> {
+  /**
+   * The port of the service's own server; 0 = any free port. Absent = no server: `nodeListener` and `handler` are mounted
+   * elsewhere.
+   */
+  readonly port?: number
+  /** The tokens that may call the API; at most 100,000. */
+  readonly tokens: ReadonlyArray<Token>
+  /** Bounds, and the host names that are served. Absent settings have the defaults of `HttpSettings`. */
+  readonly settings?: Timed<Partial<Omit<HttpSettings, "customer_agents">>>
+}
+
+export interface Options {
+  readonly listen: Timed<Listen>
+  readonly credentials: ReadonlyArray<Credential>
+  /**
+   * The agents for customers, and bounds. Absent settings have the defaults of `HttpSettings`. Fails with `InvalidInput` if
+   * `customer_agents` has a name that no agent of the runtime has.
+   */
+  readonly settings?: Timed<Partial<HttpSettings>>
+}
+
+/** Options for routes in a router of the application, at their own paths: `/v1/...`. */
+export interface RouteOptions extends Pick<Options, "credentials"> {
+  readonly settings?: Timed<Partial<Omit<HttpSettings, "base_path">>>
+}

@@ -1,0 +1,136 @@
+/** The options of a start. */
+import type { Effect, Layer } from "effect"
+import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
+import type { ToolGraph } from "../../../src/graph/ToolGraph.ts"
+import type { Policy } from "../../../src/permission/Policy.ts"
+import type { PriceTable } from "../../../src/cost/PriceTable.ts"
+import type { Time, Timed } from "../../../src/value/Times.ts"
+import type { McpOptions } from "../../../src/mcp/McpServer.ts"
+import type { RoomHandlers } from "../../../services/DeliveryHandlers.ts"
+import type { BlobBounds } from "../../../services/BlobStore.ts"
+import type { ModelGateway } from "../../../services/ModelGateway.ts"
+import type { ComponentCatalog } from "../../../services/ComponentCatalog.ts"
+import type { FlowState } from "../../../services/FlowState.ts"
+import type { LoopStore } from "../../../services/LoopStore.ts"
+import type { OutboxReader } from "../../../services/OutboxReader.ts"
+import type { OutboxReplayer } from "../../../services/OutboxReplayer.ts"
+import type { ChannelBindings } from "../../../services/ChannelBindings.ts"
+import type { ChannelAdapter } from "../../channel/NotificationService.ts"
+import type * as CodeTool from "../../agents/CodeTool.ts"
+import type * as ConfiguredTools from "../../calls/ConfiguredTools.ts"
+import type * as LocalToolRegistry from "../../runtime/desk/LocalToolRegistry.ts"
+import type { ToolQueue } from "../../../services/ToolQueue.ts"
+import type { TriplePublisher } from "../../../services/TriplePublisher.ts"
+import type { ModelChoice } from "../../model/providers/ChosenModels.ts"
+import type { Telemetry } from "../../telemetry/OpenTelemetry.ts"
+import type { Http } from "./ServerOptions.ts"
+import type { ObserversInput } from "./ObserversInput.ts"
+import type { PostgresSettings } from "../../sql/engine/Postgres.ts"
+import type { RetentionOptions } from "../../sql/retention/Retention.ts"
+
+/** A connection URL, which begins with `postgres://` or `postgresql://`, and settings of its client. */
+export interface PostgresStore extends PostgresSettings {
+  readonly postgres: string
+}
+
+/**
+ * A channel to bind a conversation to, and the person whose preferences and in-app copies apply there. 1 to 200 characters each.
+ */
+export interface BindTo {
+  /** `in_app`, or the name of a channel. */
+  readonly channel: string
+  readonly address: string
+  readonly recipient: string
+}
+
+export interface EventOptions {
+  readonly agent: string
+  /** The channels that a conversation is bound to if an event begins it. Absent = none: it is available only through this API. */
+  readonly bindings?: ReadonlyArray<BindTo>
+  /** How long events are remembered to detect repetitions; one that happened earlier is refused. Absent = 30 days. */
+  readonly retention_ms?: Time
+}
+
+/**
+ * `ephemeral`: in memory, and gone with the process. `directory`: PGlite, for one process at a time; needs the packages
+ * `@electric-sql/pglite` and `@effect/sql-pg`. `postgres`: a connection URL and settings of its client; needs `@effect/sql-pg`.
+ */
+export type Store = "ephemeral" | { readonly directory: string } | Timed<PostgresStore>
+
+/** Services that the runtime provides to tools which need them. */
+export type ToolServices =
+  | ComponentCatalog
+  | FlowState
+  | LoopStore
+  | OutboxReader
+  | OutboxReplayer
+  | ToolQueue
+  | TriplePublisher
+
+type ToolFamily = LocalToolRegistry.Family<unknown, ToolServices>
+
+export interface Options {
+  readonly agents: ReadonlyArray<AgentSpec>
+  /**
+   * Graphs of tools, loaded or as YAML or JSON texts (which needs the package `yaml`). Each becomes an agent with the graph's
+   * name, which answers by running the graph and calls no model.
+   */
+  readonly graphs?: ReadonlyArray<string | ToolGraph>
+  /** Single tools and families of tools, as `tool`, `govern` and `remote` make them. */
+  readonly tools?: ReadonlyArray<ToolFamily>
+  /** Tools that `tools` may replace by ones with the same plain name. */
+  readonly shared?: ReadonlyArray<ToolFamily>
+  readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<unknown, ToolServices>>
+  readonly deliveries?: ReadonlyArray<Effect.Effect<RoomHandlers, unknown, ToolServices>>
+  /** MCP servers whose tools are imported; needs the package `@modelcontextprotocol/client`. */
+  readonly mcp?: McpOptions
+  /** Tools that are defined by configurations: operations, workflows and gateway actions of a host platform, and scripts. */
+  readonly toolConfigs?: Timed<ConfiguredTools.Options> & Pick<CodeTool.Options, "secrets">
+  /**
+   * The model: a name such as `"anthropic/claude-sonnet-4-5"`, whose API key is in the environment; a model object of an AI SDK
+   * package, such as `openai("gpt-5")`; a list of these, which are tried in order (at most 64); or a Layer, such as those of
+   * `troupe/models`.
+   */
+  readonly model: ModelChoice | ReadonlyArray<ModelChoice> | Layer.Layer<ModelGateway, unknown>
+  /** Counts the tokens of prompts, for example `GptTokenizer` of `troupe/models`. Absent = the tokens are estimated. */
+  readonly tokenizer?: Layer.Layer<never, unknown>
+  /** Which calls run, need approval or are refused; `policyOf` reads it from JSON. Absent = the tools' categories decide. */
+  readonly policy?: Policy
+  /** The prices of models, which agents with a `cost_max` need. The start rejects if an entry cannot be right. */
+  readonly prices?: PriceTable
+  /** Absent = `ephemeral`. */
+  readonly store?: Store
+  /**
+   * Removes old data of finished work from a durable store; `{}` = with the usual ages. Absent = only results of queued calls,
+   * memories, events and notices are removed, by their own settings.
+   */
+  readonly retention?: Timed<RetentionOptions>
+  /** The agents of this process that customers may talk to. Absent = none: whoever is only a `customer` is refused. */
+  readonly customer_agents?: ReadonlyArray<string>
+  /**
+   * Where traces, metrics and logs are sent. Absent = to the collector that the standard `OTEL_*` variables name, if any; `true`
+   * = also to the default collector, or to the OpenTelemetry provider that the application registered; `false` = nowhere.
+   */
+  readonly telemetry?: boolean | Telemetry
+  /** Stores a record of every call besides the journal, for audits (see `records`). Absent = no. */
+  readonly record?: boolean
+  /** Functions that are called with each finished call and each model turn, for metrics and logs. */
+  readonly observe?: ObserversInput
+  /** Channels through which people are notified, besides the in-app copy, such as `SlackChannel.adapter` of `troupe/layers`. */
+  readonly channels?: ReadonlyArray<
+    Effect.Effect<ChannelAdapter, unknown, ToolServices | ChannelBindings>
+  >
+  /** Bounds of files, by default those of `BlobBounds`: 20 MB a file, 10 GB a tenant, one day for a file that is not sent. */
+  readonly files?: Timed<Partial<BlobBounds>>
+  /** The HTTP API of this service: on a port, as functions to mount in a server of the application, or both. Absent = none. */
+  readonly http?: Http
+  /** The agent of this process that receives the events given to `publish`. Absent = events are not accepted. */
+  readonly events?: EventOptions
+  /** How long a stop waits for the steps that are in flight, 0 to an hour; then it interrupts them. Absent = 5 s. */
+  readonly drain_ms?: Time
+  /**
+   * What the runs at work may take of the heap together, in bytes, by estimate: 8,000,000 or more. What finds no room waits in the
+   * store. No tenant, and so no run, takes more than half. Absent = half of V8's heap limit.
+   */
+  readonly in_flight_bytes_max?: number
+}

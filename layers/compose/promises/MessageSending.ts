@@ -1,0 +1,59 @@
+/**
+ * How a service sends messages: to the agent that a message names, or to the current agent of its conversation.
+ */
+import { Effect, Result } from "effect"
+import * as Entries from "../../../src/entry/Entries.ts"
+import type { ConversationId } from "../../../src/value/Ids.ts"
+import type { Principal } from "../../../src/principal/Principal.ts"
+import { isLimitedToOwn } from "../../../src/principal/Rights.ts"
+import type { Message } from "../../../services/AgentRuntime.ts"
+import { AgentRuntime } from "../../../services/AgentRuntime.ts"
+import { agentFor, conversationFor } from "../assembly/CustomerAccess.ts"
+import { isObject } from "../options/OptionShapes.ts"
+
+/** A customer may send only to agents for customers, in conversations that it began with one. */
+const sendAsCustomer = Effect.fnUntraced(function* (message: Message, by: Principal) {
+  const { agent, conversation } = yield* Entries.message(message, "message")
+  yield* agentFor(by, "send", agent)
+  if (conversation !== undefined) yield* conversationFor(by, "send", conversation)
+  return yield* AgentRuntime.use((agents) => agents.send(message, by))
+})
+
+const send = (message: Message, by: Principal) =>
+  isLimitedToOwn(by, "send")
+    ? sendAsCustomer(message, by)
+    : AgentRuntime.use((agents) => agents.send(message, by))
+
+/** A value that cannot be inspected is left for the decoder of messages, which refuses it. */
+const looksAs = (message: unknown, is: (message: Partial<Message>) => boolean): boolean =>
+  Result.getOrElse(
+    Result.try(() => isObject(message) && is(message)),
+    () => false
+  )
+
+const hasBaggage = (message: Partial<Message>): boolean => "baggage" in message
+
+/** Whether the message names a conversation and no agent, so that it goes to the conversation's current agent. */
+const isForHolder = ({ agent, conversation }: Partial<Message>): boolean =>
+  agent === undefined && conversation !== undefined
+
+const toHolder = (message: Message, by: Principal) =>
+  Effect.map(
+    AgentRuntime.use(({ currentAgent }) =>
+      currentAgent(message.conversation as ConversationId, by)
+    ),
+    (agent): Message => ({ ...message, agent })
+  )
+
+const sendRead = (message: Message, by: Principal) =>
+  looksAs(message, hasBaggage)
+    ? Effect.flatMap(Entries.messageWithBaggage(message, "message"), (read) => send(read, by))
+    : send(message, by)
+
+/** Sends a message. */
+export const sendMessage = (message: Message, who: Principal) =>
+  Effect.flatMap(Entries.entitled(who, "send"), (by) =>
+    looksAs(message, isForHolder)
+      ? Effect.flatMap(toHolder(message, by), (given) => sendRead(given, by))
+      : sendRead(message, by)
+  )

@@ -1,0 +1,102 @@
+/**
+ * Arguments and results of the methods of a service that `start` starts, except messages and answers.
+ */
+import type { FilePart } from "../../../src/conversation/Part.ts"
+import type { CostGroup } from "../../../src/cost/CostTotal.ts"
+import type { DeadLetterStatus } from "../../../src/delivery/Outbox.ts"
+import type { MemoryTier } from "../../../src/memory/MemoryRow.ts"
+import type { Time } from "../../../src/value/Times.ts"
+import type { Role } from "../../../src/principal/Principal.ts"
+
+/** A CloudEvent 1.0 in structured form. Extension attributes are ignored. */
+export interface PublishedEvent {
+  readonly specversion: "1.0"
+  readonly id: string
+  readonly source: string
+  readonly type: string
+  /** RFC 3339, with a zone. */
+  readonly time: string
+  readonly subject?: string
+  readonly data: unknown
+}
+
+export interface NoticesQuery {
+  readonly unread?: boolean
+  readonly limit?: number
+  /** The id of the last notice of the page before. */
+  readonly after?: string
+}
+
+/** A file of a conversation, from a message, a result or an answer. */
+export interface StoredFile extends FilePart {
+  readonly data: Uint8Array
+}
+
+/** Selects a memory: that of a conversation with an agent, together with the place that it shares with other conversations. */
+export interface MemoryOf {
+  readonly agent: string
+  readonly conversation: string
+}
+
+export interface MemoriesQuery extends MemoryOf {
+  /** Absent = `persistent`, which lasts beyond conversations. */
+  readonly tier?: MemoryTier
+  /** The run whose `interaction` rows are selected. */
+  readonly run?: string
+  readonly limit?: number
+  /** The id of the last row of the page before. */
+  readonly after?: string
+  /** Includes rows that are superseded or undone. */
+  readonly all?: boolean
+}
+
+/** Selects the turns that are summed up; all turns if it is empty. */
+export interface CostsQuery {
+  readonly by?: CostGroup
+  /** Only turns that were journaled at or after `from` and before `to`, in ms since 1970. */
+  readonly from?: number
+  readonly to?: number
+  readonly agent?: string
+  readonly model?: string
+  readonly run?: string
+  /** Only what this tool spent on models; the tool's plain name. */
+  readonly tool?: string
+  readonly trace_id?: string
+  readonly limit?: number
+  /** The key of the last total of the page before. */
+  readonly after?: string
+}
+
+export interface DeadLettersQuery {
+  readonly handler_name?: string
+  /** Only letters that became dead at or after `dead_from` and at or before `dead_to`, in ms since 1970. */
+  readonly dead_from?: number
+  readonly dead_to?: number
+  /** Absent = `dead`. */
+  readonly status?: DeadLetterStatus
+  readonly limit?: number
+  /** The page begins after this letter, which is the last one of the page before. */
+  readonly after?: string
+}
+
+export interface TextOfRecord {
+  /** Unique within its place; 1 to 200 characters. */
+  readonly name: string
+  /** 1 to 20,000 characters. */
+  readonly text: string
+  /** How similar a text has to be to count as a copy: 0.3 to 1. Absent = 0.6. */
+  readonly threshold?: number
+  /** The anchor of the persistent tier that the text applies to. Absent = `workspace/<tenant>`. */
+  readonly place?: string
+}
+
+/** A token to create, for the tenant of the caller. */
+export interface NewToken {
+  /** The purpose of the token; 1 to 100 characters. */
+  readonly name: string
+  readonly roles: ReadonlyArray<Role>
+  /** The id of the principal that the token stands for. Absent = the caller. */
+  readonly principal?: string
+  /** How long the token is valid: one minute to 366 days. Absent = 90 days. */
+  readonly holds_ms?: Time
+}

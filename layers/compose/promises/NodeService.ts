@@ -1,0 +1,354 @@
+/** The service that `start` of `troupe/embed` returns, and the messages that it takes. */
+import type { ContextInput, DeclaredAgent } from "../../../src/agent/DeclaredAgent.ts"
+import type { Approval } from "../../../src/approval/Approval.ts"
+import type { WorkspaceAgentAuthorization } from "../../../src/permission/Authorization.ts"
+import type { ClientAnswer, ClientCall } from "../../../src/approval/ClientCall.ts"
+import type { AnyDecision } from "../../../src/approval/DecisionPayload.ts"
+import type { Time } from "../../../src/value/Times.ts"
+import type { PrincipalInput } from "../../../src/principal/Principal.ts"
+import type { QuarantinedRun, RawEvent } from "../../../src/run/Quarantine.ts"
+import type { Settlement } from "../../../src/run/RunCommand.ts"
+import type { RunItem, RunsQuery } from "../../../src/run/RunItem.ts"
+import type { UnhostedWork } from "../../../src/run/UnhostedWork.ts"
+import type { UnknownCall } from "../../../src/run/UnknownCall.ts"
+import type { CallRecord } from "../../../src/tool/CallRecord.ts"
+import type { McpPin } from "../../../src/mcp/McpPin.ts"
+import type { ToolListing } from "../../../src/tool/Registry.ts"
+import type { PartInput } from "../../../src/conversation/Part.ts"
+import type { ChannelBinding } from "../../../src/conversation/ChannelBinding.ts"
+import type { Conversation, ConversationMessage } from "../../../src/conversation/Conversation.ts"
+import type { CostTotal } from "../../../src/cost/CostTotal.ts"
+import type { DeadLetter } from "../../../src/delivery/Outbox.ts"
+import type { ReceivedEvent } from "../../../src/delivery/IncomingEvent.ts"
+import type { Notice, NoticePreferences } from "../../../src/delivery/Notice.ts"
+import type { MemoryRow } from "../../../src/memory/MemoryRow.ts"
+import type { FeedItem } from "../../../services/AgentRuntime.ts"
+import type { McpServerStatus } from "../../../services/McpServers.ts"
+import type { Erasure } from "../../../services/MemoryStore.ts"
+import type { ErasureRecord, ErasureReport } from "../../../src/erasure/Erasure.ts"
+import type { AnySchema, Decoded } from "../../../src/tool/ToolCodec.ts"
+import type { Answer, AnswerWith, Following, Wait } from "./Answer.ts"
+import type { RunPart, RunPartWith } from "./RunStream.ts"
+import type { HttpMethods } from "../assembly/Served.ts"
+import type { IssuedToken } from "./TokenMethods.ts"
+import type {
+  PublishedEvent,
+  NoticesQuery,
+  StoredFile,
+  MemoryOf,
+  MemoriesQuery,
+  CostsQuery,
+  DeadLettersQuery,
+  TextOfRecord,
+  NewToken
+} from "./MethodShapes.ts"
+import type { BindTo } from "../options/ServiceOptions.ts"
+import type { AccessToken } from "../../../src/permission/AccessToken.ts"
+
+export interface Send {
+  /** Absent, in a conversation = the agent that it was handed over to, or else the one that got its last message. */
+  readonly agent?: string
+  /** The text of the message; may be empty if there are parts. */
+  readonly text: string
+  /**
+   * Images, audio, other files, and texts between them; 1 to 32 parts, which follow the text. Example:
+   * `{ type: "image", media_type: "image/png", data: bytes }`. Their bytes are kept in the store, and the journal refers to them
+   * by their digest.
+   */
+  readonly parts?: ReadonlyArray<PartInput>
+  /** Absent = a new conversation. */
+  readonly conversation?: string
+  readonly idempotency_key?: string
+  /**
+   * The header `baggage` of the request that led to this message, as a run's tool sent it to another platform: the new run is
+   * nested in that run. At most 8,192 characters. Absent = it is not nested.
+   */
+  readonly baggage?: string
+  /**
+   * The schema of the answer, which has to be an object: an Effect Schema or any Standard Schema (zod, valibot). It is journaled
+   * as JSON Schema, at most 65,536 characters. Absent = any text is a valid answer.
+   */
+  readonly answer?: AnySchema
+  /**
+   * Data for the agent and the tools of the run, which the model does not see: a JSON object of at most 16,384 characters. It is
+   * journaled, except for members that a schema makes `Redacted`. It has to fit the `context` that the agent and its tools
+   * declare.
+   */
+  readonly context?: Readonly<Record<string, unknown>>
+}
+
+/** A message to an agent that the function `agent` made, with the context that this agent declares. */
+export interface SendTo<ContextSchema extends AnySchema> extends Omit<Send, "agent" | "context"> {
+  readonly agent: DeclaredAgent<ContextSchema>
+  readonly context: ContextInput<ContextSchema>
+}
+
+export type AnySend<ContextSchema extends AnySchema> = Send | SendTo<ContextSchema>
+
+export interface Sent {
+  readonly run: string
+  readonly conversation: string
+  readonly ordinal: number
+  /** False = the idempotency key was known, and this is the earlier message with that key. */
+  readonly created: boolean
+}
+
+/**
+ * A method that fails rejects with a typed error, which has a `_tag`. Arguments are decoded first: a value that does not match
+ * its type rejects with `InvalidInput`, which names the `field` and what is expected there, and nothing is done. A principal
+ * without the role for a method is refused (`NotEntitled`); `src/principal/Rights.ts` has the table. A customer can read only what it began
+ * or sent itself, from agents that are for customers, and sees only what `CustomerView` lists: no approvals, calls or reasons,
+ * and of events only the members that are listed there.
+ */
+export interface NodeService extends HttpMethods {
+  /** Sends a message, which is durable when this resolves. `IntakeFull`: too much is sent at once (`in_flight_bytes_max`). */
+  readonly send: <ContextSchema extends AnySchema>(
+    message: AnySend<ContextSchema>,
+    by?: PrincipalInput
+  ) => Promise<Sent>
+  /**
+   * Sends a message and waits for the end of the run (`complete`, `failed` or `cancelled`, with its text) or for its first
+   * question (`awaiting_approval`, with the approvals). `result` waits again. A wait that ends early does not cancel the run
+   * unless `cancel` is set.
+   */
+  readonly ask: {
+    /**
+     * With an answer schema, the model is asked for JSON that fits it, in the way that its provider supports. If an answer does
+     * not fit, the model is asked once more; then the run fails (`answer_unfit`). `value` is the decoded answer. Rejects with
+     * `AnswerUnfit` if the run is complete but only the code of the schema, such as a refinement, refuses its answer.
+     */
+    <S extends AnySchema, ContextSchema extends AnySchema>(
+      message: AnySend<ContextSchema> & { readonly answer: S },
+      by?: PrincipalInput,
+      wait?: Wait
+    ): Promise<AnswerWith<Decoded<S>>>
+    <ContextSchema extends AnySchema>(
+      message: AnySend<ContextSchema>,
+      by?: PrincipalInput,
+      wait?: Wait
+    ): Promise<Answer>
+  }
+  /** Waits as `ask` does, for a run whose message was sent before. Rejects with `RunNotFound` if there is no such run. */
+  readonly result: {
+    /** `answer` is the schema that the message was sent with. */
+    <S extends AnySchema>(
+      run: string,
+      by: PrincipalInput | undefined,
+      wait: Wait & { readonly answer: S }
+    ): Promise<AnswerWith<Decoded<S>>>
+    (run: string, by?: PrincipalInput, wait?: Wait): Promise<Answer>
+  }
+  /**
+   * Everything that happens in a conversation of the principal's tenant, or in one run to its end: first the past from its start
+   * (or after the position `after`), then what follows. `CaughtUp` marks the end of the past. Rejects with `ConversationNotFound`
+   * if no conversation or run has this id. Leaving the loop cancels nothing.
+   */
+  readonly watch: (
+    conversation_or_run: string,
+    after?: { readonly ordinal: number; readonly seq: number },
+    by?: PrincipalInput,
+    following?: Following
+  ) => AsyncIterable<FeedItem>
+  /**
+   * Sends the message when the loop over it begins, and goes on until its run has ended. It yields the answer's text as the model
+   * writes it, the events of the run, and the answer. Each new loop sends the message again, unless the message has an
+   * `idempotency_key`. Leaving the loop cancels nothing. Rejects as `send` and `watch` do.
+   */
+  readonly stream: {
+    /** With an answer schema, it also yields the part of the value that was written so far. */
+    <S extends AnySchema, ContextSchema extends AnySchema>(
+      message: AnySend<ContextSchema> & { readonly answer: S },
+      by?: PrincipalInput,
+      following?: Following
+    ): AsyncIterable<RunPartWith<Decoded<S>>>
+    <ContextSchema extends AnySchema>(
+      message: AnySend<ContextSchema>,
+      by?: PrincipalInput,
+      following?: Following
+    ): AsyncIterable<RunPart>
+  }
+  /** Questions that wait for an approver, oldest first; at most 500. */
+  readonly pending: (by?: PrincipalInput) => Promise<ReadonlyArray<Approval>>
+  /** Takes a `Decision`, or the form of the HTTP API: `{ decision: "deny", reason: "fraud" }`. Anything else is refused. */
+  readonly decide: (approval: string, decision: AnyDecision, by: PrincipalInput) => Promise<void>
+  /**
+   * Authorises calls of one tool by one agent in `by`'s workspace in advance. Such calls then run without asking anybody, for
+   * `holds_ms` (absent = 30 days), and each call records in its run the authorization by which it ran. Rejects with
+   * `AuthorizationRefused` if the tool needs no approval, is denied, or always asks.
+   */
+  readonly authorize: (
+    request: {
+      readonly agent: string
+      readonly action: string
+      readonly holds_ms?: Time
+      readonly uses_max?: number
+    },
+    by: PrincipalInput
+  ) => Promise<WorkspaceAgentAuthorization>
+  /** Revokes an authorization: once this resolves, calls of the action ask a person again. */
+  readonly revokeAuthorization: (
+    id: string,
+    by: PrincipalInput
+  ) => Promise<WorkspaceAgentAuthorization>
+  /** Authorizations of `by`'s workspace, newest first: 50 per page unless `limit` (to 500) is set. */
+  readonly authorizations: (
+    page?: { readonly limit?: number; readonly all?: boolean; readonly after?: string },
+    by?: PrincipalInput
+  ) => Promise<ReadonlyArray<WorkspaceAgentAuthorization>>
+  /** Calls of a conversation that wait for a result from its client, such as a browser, oldest first. */
+  readonly clientCalls: (
+    conversation: string,
+    by?: PrincipalInput
+  ) => Promise<ReadonlyArray<ClientCall>>
+  /**
+   * Gives a call the result of its client, once: `{ result }`, or `{ error }` with the reason why there is none. A result that
+   * does not fit the tool's `output_schema` rejects with `ClientResultRefused`, and the call keeps waiting.
+   */
+  readonly answerClientCall: (id: string, answer: ClientAnswer, by: PrincipalInput) => Promise<void>
+  /** Runs of the principal's tenant, newest first: 50 per page unless `limit` (to 500) is set. */
+  readonly runs: (query?: RunsQuery, by?: PrincipalInput) => Promise<ReadonlyArray<RunItem>>
+  /** Conversations, newest first: 50 per page unless `limit` (to 500) is set. `after` is the last id of the page before. */
+  readonly conversations: (
+    page?: { readonly limit?: number; readonly after?: string },
+    by?: PrincipalInput
+  ) => Promise<ReadonlyArray<Conversation>>
+  /** Messages, oldest first: 50 per page unless `limit` (to 500) is set. `after` is the last `seq` of the page before. */
+  readonly messages: (
+    conversation: string,
+    page?: { readonly limit?: number; readonly after?: number },
+    by?: PrincipalInput
+  ) => Promise<ReadonlyArray<ConversationMessage>>
+  /** A file of the conversation, by its digest. Rejects with `FileNotFound`, for a customer also if a tool returned it. */
+  readonly file: (conversation: string, digest: string, by?: PrincipalInput) => Promise<StoredFile>
+  /** Totals of what models cost, by agent unless the query's `by` is set, sorted by key. Needs `prices`. */
+  readonly costs: (query?: CostsQuery, by?: PrincipalInput) => Promise<ReadonlyArray<CostTotal>>
+  /** Undeliverable messages, newest first: 50 per page unless `limit` (to 500) is set; `after` is the last of the page before. */
+  readonly deadLetters: (
+    query?: DeadLettersQuery,
+    by?: PrincipalInput
+  ) => Promise<ReadonlyArray<DeadLetter>>
+  /** Sends a dead letter again, once. Rejects with `DeadLetterResolved` if it was already replayed or discarded. */
+  readonly replayDeadLetter: (event_id: string, reason: string, by: PrincipalInput) => Promise<void>
+  /** Marks a dead letter as not to be sent again. */
+  readonly discardDeadLetter: (
+    event_id: string,
+    reason: string,
+    by: PrincipalInput
+  ) => Promise<void>
+  /** Calls whose outcome is unknown, oldest first, at most 500. `settle` records the outcome of each. */
+  readonly unknown: (by?: PrincipalInput) => Promise<ReadonlyArray<UnknownCall>>
+  /** Work that waits for an agent that no living process hosts, sorted by agent; at most 500. */
+  readonly unhosted: (by?: PrincipalInput) => Promise<ReadonlyArray<UnhostedWork>>
+  readonly cancel: (run: string, by: PrincipalInput, reason: string) => Promise<void>
+  /** Records the outcome of a call whose outcome is unknown. */
+  readonly settle: (
+    run: string,
+    call: string,
+    settlement: Settlement,
+    by: PrincipalInput
+  ) => Promise<void>
+  /** Stops every tool of `by`'s tenant, or lets them run again: here at once, elsewhere 2 s later (`KillSwitch` says the rest). */
+  readonly stopTools: (stopped: boolean, by: PrincipalInput) => Promise<void>
+  /** For whoever runs the process: stops all tenants' tools, whatever their own switches say, or ends that. Not over HTTP. */
+  readonly stopAllTools: (stopped: boolean) => Promise<void>
+  /** Runs of the tenant in quarantine, because their journal does not fold, the one found first at the start; at most 500. */
+  readonly quarantined: (by?: PrincipalInput) => Promise<ReadonlyArray<QuarantinedRun>>
+  /** Stored rows of a run, readable or not, from `from` (0) on; at most 10,000, and few of large ones. [] = the end. */
+  readonly rawEvents: (
+    run: string,
+    from?: number,
+    by?: PrincipalInput
+  ) => Promise<ReadonlyArray<RawEvent>>
+  /** Folds a run in quarantine again, and lets it continue if it folds; for operators. */
+  readonly releaseRun: (run: string, by: PrincipalInput) => Promise<void>
+  /**
+   * Records of a run's calls, oldest first; at most 500. They are stored only with the option `record`, shortly after the call.
+   * Rejects with `RunNotFound` if there is no such run.
+   */
+  readonly records: (run: string, by?: PrincipalInput) => Promise<ReadonlyArray<CallRecord>>
+  /** What an agent remembers for a conversation's address, newest first: 50 per page unless `limit` (to 500) is set. */
+  readonly memories: (
+    query: MemoriesQuery,
+    by?: PrincipalInput
+  ) => Promise<ReadonlyArray<MemoryRow>>
+  /**
+   * Removes a row from the memory. The row that it superseded, if any, is valid again. Rejects with `MemoryRefused` if the
+   * address has no such row, or if the row is itself superseded.
+   */
+  readonly undoMemory: (of: MemoryOf, id: string, by: PrincipalInput) => Promise<MemoryRow>
+  /**
+   * Removes every memory row of the tenant that names the subject (1 to 200 characters): as its subject, in its text or in an
+   * anchor. Reports where the subject still appears in other tables. Journals are not changed.
+   */
+  readonly eraseMemories: (subject: string, by: PrincipalInput) => Promise<Erasure>
+  /**
+   * Erases a subject (the id of a principal) from every store of the tenant: what it said, was sent and decided, and everything
+   * that names it. Journals keep digests, whose key is in the report and nowhere else. Rejects with `SubjectIsActive` while a run
+   * of its conversations is not over. For admins. Repeating it erases what was added since.
+   */
+  readonly erase: (
+    request: { readonly subject: string },
+    by: PrincipalInput
+  ) => Promise<ErasureReport>
+  /** Erasures in the principal's tenant, newest first: 50 per page unless `limit` (to 500) is set. For admins. */
+  readonly erasures: (
+    page: { readonly limit?: number; readonly after?: string },
+    by: PrincipalInput
+  ) => Promise<ReadonlyArray<ErasureRecord>>
+  /** Registers a text of record, or replaces that of its name: no copy of it can become a memory. At most 1,000 a place. */
+  readonly registerText: (text: TextOfRecord, by: PrincipalInput) => Promise<void>
+  /**
+   * Accepts an event for the principal's tenant; it is durable when this resolves. Repeating the same source and id has no
+   * further effect (`isNew: false`). Rejects with `EventTypeUnknown` if events of its type are not handled.
+   */
+  readonly publish: (event: PublishedEvent, by: PrincipalInput) => Promise<ReceivedEvent>
+  /** Binds a conversation to a channel, which gets the agent's answers and questions from then on; at most 16 bindings. */
+  readonly bind: (conversation: string, to: BindTo, by: PrincipalInput) => Promise<void>
+  /** Removes a binding. False = there was no such binding. */
+  readonly unbind: (
+    conversation: string,
+    channel: string,
+    address: string,
+    by: PrincipalInput
+  ) => Promise<boolean>
+  readonly bindings: (
+    conversation: string,
+    by: PrincipalInput
+  ) => Promise<ReadonlyArray<ChannelBinding>>
+  /** Notices to the principal, newest first: 50 per page unless `limit` (to 500) is set. */
+  readonly notices: (query: NoticesQuery, by: PrincipalInput) => Promise<ReadonlyArray<Notice>>
+  /** Marks notices of the principal as read, at most 500. Resolves to how many were unread before. */
+  readonly readNotices: (ids: ReadonlyArray<string>, by: PrincipalInput) => Promise<number>
+  /** Which channels the principal wants; for a channel that is not named it is `immediately`. */
+  readonly preferences: (by: PrincipalInput) => Promise<NoticePreferences>
+  readonly prefer: (preferences: NoticePreferences, by: PrincipalInput) => Promise<void>
+  /**
+   * Creates a token for the HTTP API, for `by`'s tenant; for admins. The result is the only place with its text (`token`); only
+   * its SHA-256 is stored. Any process over the same store accepts it until it expires or `revokeToken` resolves.
+   */
+  readonly createToken: (token: NewToken, by: PrincipalInput) => Promise<IssuedToken>
+  /** Tokens that were created in `by`'s tenant, newest first: 50 per page unless `limit` (to 500) is set. */
+  readonly tokens: (
+    page: { readonly limit?: number; readonly after?: string },
+    by: PrincipalInput
+  ) => Promise<ReadonlyArray<AccessToken>>
+  /** Revokes a token: once this resolves, no process accepts it. Rejects with `TokenNotFound` if the tenant has no such token. */
+  readonly revokeToken: (id: string, by: PrincipalInput) => Promise<AccessToken>
+  /** Tools that workers offer to run for `remote`, sorted by name; those of workers that are gone are not `available`. */
+  readonly workerTools: () => Promise<ReadonlyArray<ToolListing>>
+  /** The MCP servers, the definitions that they offer, and which of them are accepted. */
+  readonly mcpServers: () => Promise<ReadonlyArray<McpServerStatus>>
+  /** Accepts the definition that a server offers now, by its hash. It is used from the next start on. For operators. */
+  readonly acceptMcpTool: (
+    server: string,
+    tool: string,
+    hash: string,
+    by: PrincipalInput
+  ) => Promise<McpPin>
+  /**
+   * Waits for the steps in flight, then releases what the runtime holds. Open questions stay open, and no run is cancelled. Waits
+   * and watches that are still open then reject with `ShuttingDown`, which names the run in the case of a wait; so does every
+   * method called from here on.
+   */
+  readonly stop: () => Promise<void>
+}

@@ -1,0 +1,246 @@
+/**
+ * The methods of a started service, as Effects that need its services. `StartedService` runs them as promises; `Troupe` provides
+ * them to programs in Effect. Their arguments and results are those of `NodeService`.
+ */
+import { Effect, Stream } from "effect"
+import * as Entries from "../../../src/entry/Entries.ts"
+import type {
+  AgentName,
+  ApprovalId,
+  AuthorizationId,
+  CallId,
+  RunId
+} from "../../../src/value/Ids.ts"
+import type { PrincipalInput, Principal } from "../../../src/principal/Principal.ts"
+import { RunNotFound } from "../../../src/run/RunCommand.ts"
+import { inMilliseconds } from "../../../src/value/Times.ts"
+import { discoverOffers } from "../../../src/queue/ToolOffer.ts"
+import { AgentDirectory, CustomerAgents, knownTo } from "../../../services/AgentDirectory.ts"
+import type { Cursor, Message } from "../../../services/AgentRuntime.ts"
+import { AgentRuntime } from "../../../services/AgentRuntime.ts"
+import { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
+import type { AuthorizationsPage } from "../../../services/AuthorizationDesk.ts"
+import { AuthorizationDesk } from "../../../services/AuthorizationDesk.ts"
+import { CallRecords } from "../../../services/CallRecords.ts"
+import { KillSwitch } from "../../../services/KillSwitch.ts"
+import { McpServers } from "../../../services/McpServers.ts"
+import { TaskStore } from "../../../services/TaskStore.ts"
+import { ToolQueue } from "../../../services/ToolQueue.ts"
+import type { Wait } from "./Answer.ts"
+import * as ChannelMethods from "./ChannelMethods.ts"
+import * as Erasures from "./Erasures.ts"
+import * as Inspection from "./Inspection.ts"
+import { listRuns } from "./ListedRuns.ts"
+import * as Memories from "./Memories.ts"
+import { sendMessage } from "./MessageSending.ts"
+import type { NodeService, Send, Sent } from "./NodeService.ts"
+import { service_principal } from "./ServicePrincipal.ts"
+import * as Quarantine from "./Quarantine.ts"
+import type { Services } from "./StartedLayer.ts"
+import * as TokenMethods from "./TokenMethods.ts"
+import { typedMessage, typedWait, withValue, withValues } from "./TypedAnswer.ts"
+import { answerOfRun, answerOfTask, readWait, streamRun } from "./Waiting.ts"
+import { openFeed, watchFeed } from "./WatchedFeed.ts"
+
+/**
+ * The same arguments, with an instance of `Principal`. A principal that is not an instance is decoded by the method that takes
+ * it.
+ */
+type WithPrincipal<Args extends ReadonlyArray<unknown>> = {
+  readonly [At in keyof Args]: [Args[At]] extends [PrincipalInput | undefined]
+    ? Principal
+    : Args[At]
+}
+
+/** The methods of `NodeService` that return one value, each as an Effect. */
+type AsEffects = {
+  readonly [Name in keyof NodeService]?: NodeService[Name] extends (
+    ...args: infer Args
+  ) => Promise<infer Value>
+    ? (...args: WithPrincipal<Args>) => Effect.Effect<Value, unknown, Services>
+    : never
+}
+
+let decoded: Principal | undefined
+
+/**
+ * Decoded on first use and then reused, because a decoded principal is not decoded again (bench row `send`). An import alone runs
+ * no Effect.
+ */
+const service = (): Principal =>
+  (decoded ??= Effect.runSync(Entries.principal(service_principal, "by")))
+
+/** Sends a message, and returns the part of its task that a caller gets. */
+const sending = (message: object, by: Principal) =>
+  Effect.map(sendMessage(message as Message, by), ({ created, task }): Sent => ({
+    run: task.id,
+    conversation: task.conversation,
+    ordinal: task.ordinal,
+    created
+  }))
+
+export const send = (message: Send, by: Principal = service()) =>
+  Effect.flatMap(typedMessage(message), (typed) => sending(typed.message, by))
+
+/** Only the wait can be interrupted: a message is sent as a whole or not at all. */
+export const ask = (message: Send, by: Principal = service(), wait?: Wait) =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function* () {
+      yield* readWait(wait)
+      const { codec, message: sent } = yield* typedMessage(message)
+      const { task } = yield* sendMessage(sent as Message, by)
+      const answer = yield* answerOfTask(task, by, wait, restore)
+      return codec === undefined ? answer : yield* withValue(codec, answer)
+    })
+  )
+
+export const result = Effect.fnUntraced(function* (
+  run: string,
+  by: Principal = service(),
+  wait?: Wait
+) {
+  const { codec, wait: rest } = yield* typedWait(wait)
+  const answer = yield* answerOfRun(run, by, rest)
+  return codec === undefined ? answer : yield* withValue(codec, answer)
+})
+
+/** The parts of a run, with the value of the answer if the message has an answer schema. */
+export const stream = (message: Send, by: Principal = service()) =>
+  Stream.unwrap(
+    Effect.map(typedMessage(message), ({ codec, message }) =>
+      withValues(codec, streamRun(message as Message, by))
+    )
+  )
+
+export const watch = (id: string, after?: Cursor, by: Principal = service()) =>
+  watchFeed(id, after, by)
+
+export const openWatch = (id: string, after?: Cursor, by: Principal = service()) =>
+  openFeed(id, after, by)
+
+const decisionMethods = {
+  pending: (by = service_principal) => ApprovalDesk.use((desk) => desk.pending(by, 500)),
+  decide: (approval, decision, by) =>
+    ApprovalDesk.use((desk) => desk.decide(approval as ApprovalId, decision, by)),
+  clientCalls: (conversation, by = service_principal) => Inspection.clientCalls(conversation, by),
+  answerClientCall: (id, answer, by) =>
+    ApprovalDesk.use((desk) => desk.answer(id as ApprovalId, answer, by)),
+  cancel: (id, by, reason) =>
+    AgentRuntime.use((agents) => agents.interrupt(id as RunId, by, reason)),
+  settle: (id, call, settlement, by) =>
+    AgentRuntime.use((agents) => agents.settle(id as RunId, call as CallId, settlement, by)),
+  stopTools: (stopped, by) => KillSwitch.use(({ turn }) => turn(stopped, by)),
+  stopAllTools: (stopped) => KillSwitch.use(({ turnAll }) => turnAll(stopped))
+} satisfies AsEffects
+
+type Grant = Parameters<AuthorizationDesk["Service"]["grant"]>[0]
+
+/** The authorization desk, with the agents that the principal may know of. */
+const withAuthorizationDesk = <A, E>(
+  by: Principal,
+  use: (
+    desk: AuthorizationDesk["Service"],
+    known: ReadonlyArray<AgentName> | undefined
+  ) => Effect.Effect<A, E>
+) =>
+  Effect.gen(function* () {
+    // Decoded first, because the principal decides which agents it may know of.
+    const who = yield* Entries.principal(by, "by")
+    const known = knownTo(yield* AgentDirectory, who, yield* CustomerAgents)
+    return yield* use(yield* AuthorizationDesk, known)
+  })
+
+const authorizationMethods = {
+  authorize: (request, by) =>
+    withAuthorizationDesk(by, (desk, known) =>
+      desk.grant(inMilliseconds<Grant>(request), by, known)
+    ),
+  revokeAuthorization: (id, by) =>
+    withAuthorizationDesk(by, (desk, known) => desk.revoke(id as AuthorizationId, by, known)),
+  authorizations: (page = {}, by = service_principal) =>
+    withAuthorizationDesk(by, (desk, known) =>
+      desk.list({ limit: 50, ...page } as AuthorizationsPage, by, known)
+    )
+} satisfies AsEffects
+
+const runListMethods = {
+  quarantined: (by = service_principal) => Quarantine.list(by),
+  rawEvents: (id, from = 0, by = service_principal) => Quarantine.rows(id, from, by),
+  releaseRun: (id, by) => Quarantine.release(id, by),
+  records: (id, by = service_principal) =>
+    Effect.gen(function* () {
+      const { tenant } = yield* Entries.entitled(by, "inspect")
+      const run_id = yield* Entries.runId(id, "run")
+      const task = yield* TaskStore.use((tasks) => tasks.read(tenant, run_id))
+      if (task === undefined) return yield* new RunNotFound({ run_id })
+      return yield* CallRecords.use((records) => records.ofRun(tenant, run_id, 500))
+    }),
+  runs: (query = {}, by = service_principal) => Inspection.runs(query, by),
+  unknown: (by = service_principal) =>
+    listRuns(by, ({ tenant }, runs) => runs.unknown({ tenant, limit: 500 })),
+  unhosted: (by = service_principal) =>
+    listRuns(by, ({ hosted, tenant }, runs) => runs.unhosted({ tenant, hosted }))
+} satisfies AsEffects
+
+const inspectionMethods = {
+  conversations: (page = {}, by = service_principal) => Inspection.conversations(page, by),
+  messages: (conversation, page = {}, by = service_principal) =>
+    Inspection.messages(conversation, page, by),
+  file: (conversation, digest, by = service_principal) => Inspection.file(conversation, digest, by),
+  costs: (query = {}, by = service_principal) => Inspection.costs(query, by),
+  deadLetters: (query = {}, by = service_principal) => Inspection.deadLetters(query, by),
+  replayDeadLetter: (event_id, reason, by) =>
+    Inspection.resolveLetter("replay", event_id, reason, by),
+  discardDeadLetter: (event_id, reason, by) =>
+    Inspection.resolveLetter("discard", event_id, reason, by)
+} satisfies AsEffects
+
+const memoryMethods = {
+  memories: (query, by = service_principal) => Memories.list(query, by),
+  undoMemory: (of, id, by) => Memories.undo(of, id, by),
+  eraseMemories: (subject, by) => Memories.erase(subject, by),
+  registerText: (text, by) => Memories.register(text, by),
+  erase: (request, by) => Erasures.erase(request, by),
+  erasures: (page, by) => Erasures.list(page, by)
+} satisfies AsEffects
+
+const tokenMethods = {
+  createToken: (request, by) => TokenMethods.create(request, by),
+  tokens: (page, by) => TokenMethods.list(page, by),
+  revokeToken: (id, by) => TokenMethods.revoke(id, by)
+} satisfies AsEffects
+
+const channelMethods = {
+  publish: (event, by) => ChannelMethods.publish(event, by),
+  bind: (conversation, to, by) => ChannelMethods.bind(conversation, to, by),
+  unbind: (conversation, channel, address, by) =>
+    ChannelMethods.unbind(conversation, channel, address, by),
+  bindings: (conversation, by) => ChannelMethods.bindings(conversation, by),
+  notices: (query, by) => ChannelMethods.notices(query, by),
+  readNotices: (ids, by) => ChannelMethods.read(ids, by),
+  preferences: (by) => ChannelMethods.preferences(by),
+  prefer: (preferences, by) => ChannelMethods.prefer(preferences, by)
+} satisfies AsEffects
+
+const toolMethods = {
+  workerTools: () =>
+    Effect.map(
+      ToolQueue.use((queue) => queue.list()),
+      discoverOffers
+    ),
+  mcpServers: () => McpServers.use(({ status }) => status),
+  acceptMcpTool: (server, tool, hash, by) =>
+    McpServers.use(({ accept }) => accept(server, tool, hash, by))
+} satisfies AsEffects
+
+/** All methods that return one value. */
+export const methods = {
+  ...decisionMethods,
+  ...authorizationMethods,
+  ...runListMethods,
+  ...inspectionMethods,
+  ...memoryMethods,
+  ...channelMethods,
+  ...toolMethods,
+  ...tokenMethods
+} satisfies AsEffects

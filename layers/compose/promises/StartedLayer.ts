@@ -1,0 +1,230 @@
+/**
+ * Everything that a process runs, as one Layer made from the options of a start. `StartedService` runs it for promises, `Troupe`
+ * for Effects. Modules that an option needs are loaded only if it is given.
+ */
+import { getHeapStatistics } from "node:v8"
+import { Effect, Layer, Result } from "effect"
+import { withDefaults } from "../../../src/value/Defaults.ts"
+import { graphAgent } from "../../../src/graph/GraphAgent.ts"
+import { inMilliseconds, milliseconds } from "../../../src/value/Times.ts"
+import { CustomerAgents } from "../../../services/AgentDirectory.ts"
+import { BlobBounds } from "../../../services/BlobStore.ts"
+import type { CallRecords } from "../../../services/CallRecords.ts"
+import type { McpPins } from "../../../services/McpPins.ts"
+import { McpServers } from "../../../services/McpServers.ts"
+import type { ModelError, ModelGateway } from "../../../services/ModelGateway.ts"
+import type { StartError as McpStartError } from "../../mcp/ImportedMcpServers.ts"
+import { RuntimeConfig } from "../../runtime/actor/RuntimeConfig.ts"
+import { memory_bytes_min } from "../../runtime/loop/RunMemory.ts"
+import * as ModelUsageTelemetry from "../../telemetry/ModelUsageTelemetry.ts"
+import * as OpenTelemetry from "../../telemetry/OpenTelemetry.ts"
+import * as ToolCallTelemetry from "../../telemetry/ToolCallTelemetry.ts"
+import * as UnhostedTelemetry from "../../telemetry/UnhostedTelemetry.ts"
+import * as ProcessTelemetry from "../../telemetry/ProcessTelemetry.ts"
+import * as StandingTelemetry from "../../telemetry/StandingTelemetry.ts"
+import * as AwaitedMcpTools from "../assembly/AwaitedMcpTools.ts"
+import * as EmbeddedHttp from "./EmbeddedHttp.ts"
+import * as ObserversInput from "../options/ObserversInput.ts"
+import { checkOptions } from "../options/CheckedOptions.ts"
+import * as Channels from "../assembly/Channels.ts"
+import * as ChannelMethods from "./ChannelMethods.ts"
+import { checkCustomerAgents } from "../assembly/CustomerAccess.ts"
+import type { EventOptions } from "../options/ServiceOptions.ts"
+import type { ToolServices, Options } from "../options/ServiceOptions.ts"
+import type { ResolverError, ToolConfigs } from "../assembly/ResolvedConfigs.ts"
+import { resolveConfigs } from "../assembly/ResolvedConfigs.ts"
+import * as Graphs from "../assembly/Graphs.ts"
+import { isObject } from "../options/OptionShapes.ts"
+import * as OpenCalls from "./OpenCalls.ts"
+import * as Runtime from "../assembly/Runtime.ts"
+import { warnWhileBuilding } from "../assembly/SlowStart.ts"
+import { readEnvironment } from "../options/ReadEnvironment.ts"
+import * as Stores from "../assembly/Stores.ts"
+import type { PostgresStore } from "../options/ServiceOptions.ts"
+
+/** The options with times as numbers, except those of HTTP, which are decoded separately. */
+interface PlainOptions extends Omit<
+  Options,
+  "drain_ms" | "events" | "files" | "retention" | "store" | "toolConfigs"
+> {
+  readonly drain_ms?: number
+  readonly events?: Omit<EventOptions, "retention_ms"> & { readonly retention_ms?: number }
+  readonly files?: Partial<BlobBounds>
+  readonly retention?: Stores.RetentionOptions
+  readonly store?: "ephemeral" | { readonly directory: string } | PostgresStore
+  readonly toolConfigs?: ToolConfigs
+}
+
+const timed = ["events", "files", "mcp", "retention", "store", "toolConfigs"] as const
+
+/** Values that are not objects, or that cannot be read, are left for the check of the options, which refuses them. */
+const plainTimes = (options: Options): PlainOptions =>
+  Result.getOrElse(
+    Result.try(() => {
+      if (!isObject(options) || Array.isArray(options)) return options as PlainOptions
+      const plain: Record<string, unknown> = { ...options }
+      plain["drain_ms"] = milliseconds(plain["drain_ms"])
+      for (const name of timed) {
+        const levels = name === "mcp" ? 3 : 1
+        if (plain[name] !== undefined) plain[name] = inMilliseconds<unknown>(plain[name], levels)
+      }
+      return plain as unknown as PlainOptions
+    }),
+    () => options as PlainOptions
+  )
+
+const storesOf = ({ retention, store = "ephemeral" }: PlainOptions) => {
+  if (store === "ephemeral") return Stores.ephemeral
+  const stores =
+    "directory" in store ? Stores.directory(store.directory) : Stores.postgresStore(store)
+  return retention === undefined ? stores : Stores.withRetention(stores, retention)
+}
+
+/** The bounds of files from the options, with defaults for the rest. */
+const filesOf = (given: PlainOptions["files"] = {}): Layer.Layer<never> =>
+  Layer.effect(
+    BlobBounds,
+    Effect.map(BlobBounds, (defaults) => withDefaults(defaults, given))
+  )
+
+/** What runs may take of V8's heap where the options do not say it: half. The rest is for what is loaded, readers and requests. */
+const heapShare = (): number => Math.max(memory_bytes_min, getHeapStatistics().heap_size_limit / 2)
+
+/** The times and bounds of the runtime, with those of the options. */
+const boundsOf = ({
+  drain_ms,
+  in_flight_bytes_max = heapShare()
+}: PlainOptions): Layer.Layer<never> =>
+  Layer.effect(
+    RuntimeConfig,
+    Effect.map(RuntimeConfig, (defaults) =>
+      withDefaults(defaults, { drain_ms, in_flight_bytes_max })
+    )
+  )
+
+/** Metrics of calls and model turns, where somebody can read them: at `/metrics`, or in what is exported. */
+const metricsOf = ({ http, telemetry }: PlainOptions): Layer.Layer<never> =>
+  http === undefined && OpenTelemetry.exporterVariables(telemetry, process.env) === undefined
+    ? Layer.empty
+    : Layer.mergeAll(ToolCallTelemetry.metrics, ModelUsageTelemetry.layer, ProcessTelemetry.layer)
+
+/** Loads the recorder only if `record` asks for it. */
+const recorderOf = (record = false): Effect.Effect<Layer.Layer<never, never, CallRecords>> =>
+  record
+    ? Effect.map(
+        Effect.promise(() => import("../../runtime/desk/CallRecorder.ts")),
+        ({ layer }) => layer
+      )
+    : Effect.succeed(Layer.empty)
+
+/** Loads the MCP client only if servers are declared. */
+const mcpOf = (
+  options: Options["mcp"]
+): Effect.Effect<Layer.Layer<McpServers, McpStartError, McpPins>> =>
+  options === undefined
+    ? Effect.map(
+        Effect.promise(() => import("../../mcp/NoMcpServers.ts")),
+        ({ layer }) => layer
+      )
+    : Effect.map(
+        Effect.promise(() => import("../../mcp/ImportedMcpServers.ts")),
+        ({ layer }) => layer(options)
+      )
+
+/** The error of a Layer among the options has the type of that Layer, which `Troupe.layer` adds. */
+type Model = Layer.Layer<ModelGateway, ModelError>
+
+/** Loads the clients of providers, unless the model is a Layer. */
+const modelOf = Effect.fnUntraced(function* (model: Options["model"]) {
+  if (Layer.isLayer(model)) return warnWhileBuilding("the Layer of `model`", model as Model)
+  const [{ planOf }, { layer }] = yield* Effect.promise(() =>
+    Promise.all([
+      import("../../model/providers/ChosenModels.ts"),
+      import("../../model/plan/ResilientModelGateway.ts")
+    ])
+  )
+  const [first, ...others] = Array.isArray(model) ? model : [model]
+  // Checked before anything is opened, because a name or a key may be wrong.
+  const made: Model = layer(Effect.succeed(yield* planOf([first, ...others])))
+  return made
+})
+
+/** Reads the graphs, and wraps the model so that they answer first; without graphs nothing is loaded. */
+const withGraphs = Effect.fnUntraced(function* ({ graphs = [] }: PlainOptions, model: Model) {
+  if (graphs.length === 0) return { graphs: [], model }
+  const { layer } = yield* Effect.promise(() => import("../../model/tape/GraphModelGateway.ts"))
+  const loaded = yield* Graphs.read(graphs)
+  return { graphs: loaded, model: layer(loaded).pipe(Layer.provide(model)) }
+})
+
+const mcpTools = McpServers.useSync(({ tools }) => tools)
+
+/** The errors and requirements that are known here; the type of `Troupe.layer` adds those of the given options. */
+type Built = Runtime.Options<ResolverError, ToolServices>
+
+/** Everything that a process runs, made from its options. Fails if an option is wrong. */
+const startedLayer = Effect.fnUntraced(function* (given: Options) {
+  const options = plainTimes(given)
+  const checked = yield* checkOptions(options)
+  const { resolvers: resolved, tools: configured } = yield* resolveConfigs(options.toolConfigs)
+  const mcp = yield* mcpOf(options.mcp)
+  const { graphs, model } = yield* withGraphs(options, yield* modelOf(options.model))
+  const customer_agents = yield* checkCustomerAgents(
+    checked.customer_agents,
+    [...options.agents, ...graphs.map(({ spec }) => spec)],
+    "customer_agents"
+  )
+  const channels = Channels.make({
+    adapters: options.channels ?? [],
+    events: yield* ChannelMethods.intakeOf(checked.events, [
+      ...options.agents,
+      ...graphs.map(graphAgent)
+    ])
+  })
+  const recorder = yield* recorderOf(options.record)
+  const telemetry = yield* Effect.promise(() => OpenTelemetry.layer(options.telemetry, process.env))
+  const agents = Runtime.layer({
+    agents: options.agents,
+    graphs,
+    prices: options.prices,
+    policy: options.policy,
+    tools: [...(options.tools ?? []), Effect.succeed(configured), mcpTools],
+    shared: options.shared ?? [],
+    plugins: options.plugins ?? [],
+    resolved: [
+      ...resolved,
+      AwaitedMcpTools.resolver([...options.agents, ...graphs.map(graphAgent)])
+    ],
+    deliveries: [...channels.deliveries, ...(options.deliveries ?? [])]
+  } as Built)
+  return EmbeddedHttp.layer(checked.http).pipe(
+    Layer.merge(UnhostedTelemetry.layer),
+    Layer.provideMerge(warnWhileBuilding("its tools and agents", agents)),
+    Layer.merge(StandingTelemetry.layer),
+    Layer.provideMerge(Layer.merge(mcp, channels.layer)),
+    Layer.provide(recorder),
+    Layer.provide(ObserversInput.layer(options.observe)),
+    Layer.provide(metricsOf(options)),
+    Layer.provide(model),
+    Layer.provide(
+      options.tokenizer === undefined
+        ? Layer.empty
+        : warnWhileBuilding("the Layer of `tokenizer`", options.tokenizer as Layer.Layer<never>)
+    ),
+    Layer.provideMerge(OpenCalls.layer),
+    Layer.provideMerge(warnWhileBuilding("its store", storesOf(options))),
+    Layer.provide(Layer.merge(filesOf(options.files), boundsOf(options))),
+    Layer.provideMerge(telemetry),
+    Layer.provideMerge(Layer.succeed(CustomerAgents, customer_agents))
+  )
+})
+
+/** Everything that a process runs. If an option is wrong, it fails before anything is opened. */
+export const layer = (options: Options) =>
+  Layer.unwrap(startedLayer(options)).pipe(Layer.provideMerge(readEnvironment()))
+
+/** The services of a started runtime. */
+export type Services = Layer.Success<ReturnType<typeof layer>>
+
+/** Why a start fails, besides the errors of the tools, Layers and Effects of its options. */
+export type StartError = Layer.Error<ReturnType<typeof layer>>

@@ -1,0 +1,322 @@
+/**
+ * Maps the errors of ports to problems. The texts are composed here from members that are safe to show; a store's own text never
+ * leaves the process.
+ */
+import type { ShuttingDown } from "../../../services/AgentRuntime.ts"
+import type { Unauthorized } from "../../../services/Credentials.ts"
+import type { JournalError } from "../../../services/RunJournal.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
+import type { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
+import type { Problem } from "../../../src/api/Problem.ts"
+import { makeProblem } from "../../../src/api/Problem.ts"
+import type {
+  ApprovalAltered,
+  ApprovalExpired,
+  ApprovalNotFound,
+  ApprovalSettled,
+  ClientResultRefused,
+  DecisionUnfit
+} from "../../../src/approval/Approval.ts"
+import type { NotEntitled } from "../../../src/principal/NotEntitled.ts"
+import type { BindingsFull } from "../../../src/conversation/ChannelBinding.ts"
+import type { FileNotFound, FilesFull, FileTooLarge } from "../../../src/conversation/Part.ts"
+import type { ConversationNotFound } from "../../../src/conversation/Conversation.ts"
+import type {
+  AddressConflict,
+  AgentBusy,
+  IdempotencyConflict,
+  IntakeFull,
+  MailboxFull,
+  MessageTooLarge,
+  NestedTooDeep
+} from "../../../src/delivery/AgentTask.ts"
+import type {
+  EventConflict,
+  EventOutOfTime,
+  EventTypeUnknown
+} from "../../../src/delivery/IncomingEvent.ts"
+import type { DeadLetterNotFound, DeadLetterResolved } from "../../../src/delivery/Outbox.ts"
+import type { InvalidInput } from "../../../src/schema/InvalidInput.ts"
+import type { AnchorMismatch } from "../../../src/memory/MemoryAnchors.ts"
+import type { ChangeRefused, RecordNotFound } from "../../../src/platform/contracts/RecordErrors.ts"
+import type {
+  AuthorizationNotFound,
+  AuthorizationRefused,
+  TooManyAuthorizations
+} from "../../../src/permission/Authorization.ts"
+import type { SubjectIsActive } from "../../../src/erasure/Erasure.ts"
+import type { TokenNotFound, TooManyTokens } from "../../../src/permission/AccessToken.ts"
+import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
+import type { CallNotUnknown, RunIsOver, RunNotFound } from "../../../src/run/RunCommand.ts"
+import { keepSaid } from "./StoreFaults.ts"
+
+export type PortError =
+  | AddressConflict
+  | AgentBusy
+  | AgentNotFound
+  | AnchorMismatch
+  | ApprovalAltered
+  | ApprovalExpired
+  | ApprovalNotFound
+  | ApprovalSettled
+  | AuthorizationNotFound
+  | AuthorizationRefused
+  | BindingsFull
+  | CallNotUnknown
+  | ChangeRefused
+  | ClientResultRefused
+  | ConversationNotFound
+  | DeadLetterNotFound
+  | DeadLetterResolved
+  | DecisionUnfit
+  | EventConflict
+  | EventOutOfTime
+  | EventTypeUnknown
+  | FileNotFound
+  | FilesFull
+  | FileTooLarge
+  | IdempotencyConflict
+  | IntakeFull
+  | InvalidInput
+  | JournalError
+  | MailboxFull
+  | MessageTooLarge
+  | NestedTooDeep
+  | NotEntitled
+  | RecordNotFound
+  | RunIsOver
+  | RunNotFound
+  | RunQuarantined
+  | ShuttingDown
+  | StoreError
+  | SubjectIsActive
+  | TokenNotFound
+  | TooManyAuthorizations
+  | TooManyTokens
+  | Unauthorized
+
+/** The status, name and title for each error tag. */
+const kinds = {
+  AddressConflict: [409, "address-conflict", "The agent may take no part in the conversation"],
+  AgentBusy: [409, "agent-busy", "The agent is busy"],
+  AgentNotFound: [404, "agent-not-found", "Agent not found"],
+  AnchorMismatch: [422, "anchor-mismatch", "The conversation does not fit the agent's memory"],
+  ApprovalAltered: [409, "approval-altered", "The approval is not what its run asked"],
+  ApprovalExpired: [410, "approval-expired", "The approval has expired"],
+  ApprovalNotFound: [404, "approval-not-found", "Approval not found"],
+  ApprovalSettled: [409, "approval-settled", "The approval is settled"],
+  AuthorizationNotFound: [404, "authorization-not-found", "Authorisation not found"],
+  AuthorizationRefused: [409, "authorization-refused", "The action cannot be authorised"],
+  BindingsFull: [409, "bindings-full", "The conversation has too many channels"],
+  ClientResultRefused: [422, "client-result-refused", "The result does not fit the call"],
+  CallNotUnknown: [409, "call-not-unknown", "The call does not wait to be settled"],
+  ChangeRefused: [409, "change-refused", "The change cannot be made"],
+  ConversationNotFound: [404, "conversation-not-found", "Conversation not found"],
+  DeadLetterNotFound: [404, "dead-letter-not-found", "Dead letter not found"],
+  DeadLetterResolved: [409, "dead-letter-resolved", "The dead letter is resolved"],
+  DecisionUnfit: [409, "decision-unfit", "The decision does not fit the question"],
+  EventConflict: [409, "event-conflict", "The event came before with another content"],
+  EventOutOfTime: [422, "event-out-of-time", "The event is too old, or not yet due"],
+  EventTypeUnknown: [422, "event-type-unknown", "Nothing is done about events of this type"],
+  FileNotFound: [404, "file-not-found", "File not found"],
+  FilesFull: [413, "files-full", "The files are too large together"],
+  FileTooLarge: [413, "file-too-large", "The file is too large"],
+  IdempotencyConflict: [422, "idempotency-conflict", "The idempotency key was used before"],
+  IntakeFull: [503, "intake-full", "Too many messages at the same time"],
+  InvalidInput: [400, "invalid-input", "A value is not what it must be"],
+  JournalError: [503, "store-unavailable", "A store did not answer"],
+  MailboxFull: [429, "mailbox-full", "Too many messages wait"],
+  MessageTooLarge: [413, "message-too-large", "The message is too large"],
+  NestedTooDeep: [403, "nested-too-deep", "Runs start one another too deep"],
+  NotEntitled: [403, "not-entitled", "Not entitled"],
+  RecordNotFound: [404, "record-not-found", "Record not found"],
+  RunIsOver: [409, "run-is-over", "The run has ended"],
+  RunQuarantined: [409, "run-quarantined", "The run is in quarantine"],
+  RunNotFound: [404, "run-not-found", "Run not found"],
+  ShuttingDown: [503, "shutting-down", "The service is stopping"],
+  StoreError: [503, "store-unavailable", "A store did not answer"],
+  SubjectIsActive: [409, "subject-is-active", "The subject has runs that are not over"],
+  TokenNotFound: [404, "token-not-found", "Token not found"],
+  TooManyTokens: [409, "too-many-tokens", "Too many tokens"],
+  TooManyAuthorizations: [409, "too-many-authorizations", "Too many authorisations"],
+  Unauthorized: [401, "unauthorized", "A valid token is needed"]
+} as const satisfies Record<PortError["_tag"], readonly [number, string, string]>
+
+const day_ms = 86_400_000
+
+const channelDetail = (
+  error: BindingsFull | EventConflict | EventOutOfTime | EventTypeUnknown
+): string => {
+  switch (error._tag) {
+    case "BindingsFull":
+      return `${error.message}.`
+    case "EventConflict":
+      return "An event of this source and id came before and said something else. Nothing was changed."
+    case "EventOutOfTime":
+      return `Events are taken for ${Math.round(error.retention_ms / day_ms)} days from their time on, and up to an hour before it. Nothing was changed.`
+    case "EventTypeUnknown":
+      return `No agent is told of events of the type ${quoted(error.type)}.`
+  }
+}
+
+const sizeDetail = (
+  error: FileNotFound | FilesFull | FileTooLarge | IntakeFull | MailboxFull | MessageTooLarge
+): string => {
+  switch (error._tag) {
+    case "FileNotFound":
+      return `There is no file ${quoted(error.digest)}.`
+    case "FilesFull":
+      return `${error.message}. Nothing was stored.`
+    case "FileTooLarge":
+      return `A file has at most ${error.bytes_max} bytes.`
+    case "IntakeFull":
+      return "Nothing was accepted. Send it again a moment later."
+    case "MailboxFull":
+      return `${error.address} has ${error.waiting_max} messages waiting, which is its limit.`
+    case "MessageTooLarge":
+      return `A message has at most ${error.bytes_max} bytes of UTF-8.`
+  }
+}
+
+const authorizationDetail = (
+  error: AuthorizationNotFound | AuthorizationRefused | TooManyAuthorizations
+): string => {
+  switch (error._tag) {
+    case "AuthorizationNotFound":
+      return `There is no authorisation ${quoted(error.id)}.`
+    case "AuthorizationRefused":
+      return `${quoted(error.action)} of ${error.agent} cannot be authorised in advance: ${error.reason}.`
+    case "TooManyAuthorizations":
+      return `${error.authorizations_max} authorisations are in force in this workspace, which is the most. Revoke one first.`
+  }
+}
+
+const tokenDetail = (error: TokenNotFound | TooManyTokens | Unauthorized): string => {
+  switch (error._tag) {
+    case "TokenNotFound":
+      return `There is no token ${quoted(error.id)}.`
+    case "TooManyTokens":
+      return `${error.tokens_max} tokens of this tenant are in force, which is the most. Revoke one first.`
+    case "Unauthorized":
+      return "Send `Authorization: Bearer <token>` with a token that this service knows."
+  }
+}
+
+const otherDetail = (
+  error:
+    | BindingsFull
+    | EventConflict
+    | EventOutOfTime
+    | EventTypeUnknown
+    | TokenNotFound
+    | TooManyTokens
+    | Unauthorized
+): string => {
+  switch (error._tag) {
+    case "TokenNotFound":
+    case "TooManyTokens":
+    case "Unauthorized":
+      return tokenDetail(error)
+    default:
+      return channelDetail(error)
+  }
+}
+
+const detailOf = (error: PortError): string => {
+  switch (error._tag) {
+    case "AddressConflict":
+      return `Conversation ${error.conversation} is not one of agent ${error.agent}.`
+    case "AgentBusy":
+      return `${error.address} handles a message and takes no other until it has ended.`
+    case "AgentNotFound":
+      return `There is no agent ${quoted(error.agent)}.`
+    case "AnchorMismatch":
+      return `Agent ${error.agent} needs ${error.needs}.`
+    case "ApprovalAltered":
+      return `The record of approval ${error.id} was changed since its run asked; nothing was decided. Tell an operator.`
+    case "ApprovalExpired":
+      return `Approval ${error.id} expired at ${error.expired_at} ms.`
+    case "ApprovalNotFound":
+      return `There is no approval ${quoted(error.id)}.`
+    case "ApprovalSettled":
+      return `Approval ${error.id} is ${error.status}; nothing was changed.`
+    case "AuthorizationNotFound":
+    case "AuthorizationRefused":
+    case "TooManyAuthorizations":
+      return authorizationDetail(error)
+    case "ClientResultRefused":
+      return `${error.message}. The call waits on.`
+    case "CallNotUnknown":
+      return `Call ${quoted(error.call)} is in phase ${error.phase}; only an unknown call can be settled.`
+    case "ChangeRefused":
+      return `${error.message}. Nothing was changed.`
+    case "ConversationNotFound":
+      return `There is no conversation ${quoted(error.id)}.`
+    case "DeadLetterNotFound":
+      return `There is no dead letter ${quoted(error.event_id)}.`
+    case "DeadLetterResolved":
+      return `Dead letter ${error.event_id} was ${error.status} before.`
+    case "DecisionUnfit":
+      return `${error.id} takes ${error.fits.join(" or ")}, not ${error.decision}. Nothing was changed.`
+    case "FileNotFound":
+    case "FilesFull":
+    case "FileTooLarge":
+    case "IntakeFull":
+    case "MailboxFull":
+    case "MessageTooLarge":
+      return sizeDetail(error)
+    case "IdempotencyConflict":
+      return "This Idempotency-Key came with another message before."
+    case "InvalidInput":
+      return `${error.field}: ${error.message}`
+    case "JournalError":
+    case "StoreError":
+      return "Nothing was done, or its acknowledgement was lost. Try again; a message with the same Idempotency-Key."
+    case "NestedTooDeep":
+      return `This run would be nested ${error.depth} deep, and its agent takes ${error.depth_max}. Nothing was accepted.`
+    case "NotEntitled":
+      return `${error.principal} holds none of the roles that may do this: ${error.needs.join(", ")}.`
+    case "RecordNotFound":
+      return `There is no ${error.kind} ${quoted(error.id)}.`
+    case "RunIsOver":
+      return `Run ${error.run_id} is ${error.status}.`
+    case "RunNotFound":
+      return `There is no run ${quoted(error.run_id)}.`
+    case "RunQuarantined":
+      return `The journal of run ${error.run_id} does not fold at event ${error.seq} (${error.reason}). Nothing was changed; operators read it at /v1/quarantine of this API.`
+    case "SubjectIsActive":
+      return `${error.message}. What was not erased before stays as it is.`
+    case "ShuttingDown":
+      return "It takes no new work. Try again when it is back."
+    default:
+      return otherDetail(error)
+  }
+}
+
+/** A name that the caller gave, cut at 200 characters. */
+const quoted = (name: string): string => JSON.stringify(name.slice(0, 200))
+
+type Kinds = typeof kinds
+/** The problem of an error, typed by the status of that error. */
+type ProblemOf<E extends PortError> = E extends PortError ? Problem<Kinds[E["_tag"]][0]> : never
+
+export const problemOf = <E extends PortError>(error: E): ProblemOf<E> => {
+  const [status, name, title] = kinds[error._tag]
+  const problem: Problem = makeProblem(
+    status,
+    name,
+    title,
+    detailOf(error),
+    error._tag === "AgentNotFound" || error._tag === "EventTypeUnknown"
+      ? { available: error.available }
+      : undefined
+  )
+  if (error._tag === "StoreError" || error._tag === "JournalError") {
+    keepSaid(problem, error.message)
+  }
+  return problem as ProblemOf<E>
+}
+
+/** The problem of a request that the principal may not make, whatever its content. */
+export const forbidden = (detail: string): Problem<403> =>
+  makeProblem(403, "forbidden", "Not allowed", detail)

@@ -1,0 +1,168 @@
+/**
+ * The HTTP surface as one Layer: the API, its documentation, metrics, and the middleware around them. It calls only ports, so no
+ * tool body and no loop can be reached from it. It needs a server, for example `NodeServer.layer`.
+ */
+import { Deferred, Effect, Layer } from "effect"
+import type { FileSystem, Path } from "effect"
+import type { Digest } from "effect/crypto"
+import type { Etag, HttpPlatform, HttpServer } from "effect/http"
+import { HttpMiddleware, HttpRouter } from "effect/http"
+import { HttpApiBuilder, HttpApiSwagger, OpenApi } from "effect/http-api"
+import type { AgentDirectory } from "../../../services/AgentDirectory.ts"
+import type { AgentRuntime } from "../../../services/AgentRuntime.ts"
+import type { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
+import type { ApprovalRecords } from "../../../services/ApprovalRecords.ts"
+import type { AuthorizationDesk } from "../../../services/AuthorizationDesk.ts"
+import type { BlobStore } from "../../../services/BlobStore.ts"
+import type { ChannelBindings } from "../../../services/ChannelBindings.ts"
+import type { ConversationStore } from "../../../services/ConversationStore.ts"
+import type { CostLedger } from "../../../services/CostLedger.ts"
+import type { Credentials } from "../../../services/Credentials.ts"
+import type { KillSwitch } from "../../../services/KillSwitch.ts"
+import type { Notices } from "../../../services/Notices.ts"
+import type { OutboxReader } from "../../../services/OutboxReader.ts"
+import type { OutboxReplayer } from "../../../services/OutboxReplayer.ts"
+import type { RunJournal } from "../../../services/RunJournal.ts"
+import type { RunList } from "../../../services/RunList.ts"
+import type { SubjectErasure } from "../../../services/SubjectErasure.ts"
+import type { TaskStore } from "../../../services/TaskStore.ts"
+import { TroupeApi } from "../../../src/api/TroupeApi.ts"
+import * as ApprovalsHandlers from "../handlers/ApprovalsHandlers.ts"
+import * as AuthorizationsHandlers from "../handlers/AuthorizationsHandlers.ts"
+import * as MountPath from "../boundary/MountPath.ts"
+import * as Boundary from "../boundary/Boundary.ts"
+import * as ClientCallsHandlers from "../handlers/ClientCallsHandlers.ts"
+import * as ChannelRoutes from "./ChannelRoutes.ts"
+import * as ConversationsHandlers from "../handlers/ConversationsHandlers.ts"
+import * as CostsHandlers from "../handlers/CostsHandlers.ts"
+import * as EventsHandlers from "../handlers/EventsHandlers.ts"
+import * as FilesHandlers from "../handlers/FilesHandlers.ts"
+import * as KillSwitchHandlers from "../handlers/KillSwitchHandlers.ts"
+import { HttpSettings } from "../boundary/HttpSettings.ts"
+import * as Limits from "../boundary/Limits.ts"
+import * as Metrics from "./Metrics.ts"
+import * as NoticesHandlers from "../handlers/NoticesHandlers.ts"
+import * as OperationsHandlers from "../handlers/OperationsHandlers.ts"
+import * as Outcomes from "./Outcomes.ts"
+import * as Readiness from "../boundary/Readiness.ts"
+import * as Routes from "../boundary/Routes.ts"
+import * as QuarantineHandlers from "../handlers/QuarantineHandlers.ts"
+import * as DraftsHandlers from "../handlers/DraftsHandlers.ts"
+import * as RecordsHandlers from "../handlers/RecordsHandlers.ts"
+import * as RunsHandlers from "../handlers/RunsHandlers.ts"
+import * as ErasuresHandlers from "../handlers/ErasuresHandlers.ts"
+import * as TokensHandlers from "../handlers/TokensHandlers.ts"
+
+const handlers = Layer.mergeAll(
+  ConversationsHandlers.layer,
+  RunsHandlers.layer,
+  ApprovalsHandlers.layer,
+  AuthorizationsHandlers.layer,
+  ClientCallsHandlers.layer,
+  CostsHandlers.layer,
+  KillSwitchHandlers.layer,
+  QuarantineHandlers.layer,
+  RecordsHandlers.layer,
+  DraftsHandlers.layer,
+  EventsHandlers.layer,
+  FilesHandlers.layer,
+  NoticesHandlers.layer,
+  TokensHandlers.layer,
+  ErasuresHandlers.layer,
+  OperationsHandlers.layer
+).pipe(Layer.provide(Boundary.layer), Layer.provide(Limits.layer))
+
+/** The API; its documents say under which path it is. */
+const apiAt = (base: string) =>
+  base === ""
+    ? TroupeApi
+    : TroupeApi.annotateMerge(OpenApi.annotations({ servers: [{ url: base }] }))
+
+const routes = (base: string) => {
+  const api = apiAt(base)
+  return Layer.mergeAll(
+    HttpApiBuilder.layer(api, { openapiPath: Routes.openapi_path }),
+    HttpApiSwagger.layer(api, { path: Routes.docs_path }),
+    Metrics.layer,
+    ChannelRoutes.layer,
+    Outcomes.layer
+  ).pipe(Layer.provide(handlers))
+}
+
+const among = Layer.mergeAll(
+  HttpApiBuilder.layer(TroupeApi),
+  Metrics.layer,
+  ChannelRoutes.layer
+).pipe(Layer.provide(handlers), Layer.provide(Outcomes.ofRoutes))
+
+const served = Layer.unwrap(
+  Effect.map(HttpSettings, ({ base_path }) =>
+    HttpRouter.serve(routes(base_path), {
+      disableLogger: true,
+      disableListenLog: true,
+      routerConfig: {
+        caseSensitive: true,
+        ignoreDuplicateSlashes: false,
+        ignoreTrailingSlash: false,
+        maxParamLength: Routes.part_max
+      },
+      // Requests take a shorter path without a middleware.
+      ...(base_path === "" ? undefined : { middleware: MountPath.routed(base_path) })
+    }).pipe(
+      // Health checks are not traced.
+      Layer.provide(
+        HttpMiddleware.layerTracerDisabledForUrls(
+          ["/health", "/ready", Routes.metrics_path].flatMap((path) => [path, base_path + path])
+        )
+      )
+    )
+  )
+)
+
+/** Built after the server and so closed before it: `/ready` reports the stop while open requests are still being finished. */
+const announced = Layer.effectDiscard(
+  Effect.flatMap(Readiness.Readiness, (readiness) =>
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        readiness.state = "ready"
+      }),
+      () =>
+        Effect.suspend(() => {
+          readiness.state = "stopping"
+          return Deferred.succeed(readiness.stopping, undefined)
+        })
+    )
+  )
+)
+
+/** The routes alone, for a router that has other routes. The documentation is left to the router's owner. */
+export const amongOthers = announced.pipe(Layer.provide(among), Layer.provide(Readiness.layer))
+
+export const layer: Layer.Layer<
+  never,
+  never,
+  | AgentDirectory
+  | AgentRuntime
+  | ApprovalDesk
+  | ApprovalRecords
+  | BlobStore
+  | AuthorizationDesk
+  | ChannelBindings
+  | ConversationStore
+  | CostLedger
+  | Credentials
+  | Digest.Digest
+  | KillSwitch
+  | Notices
+  | OutboxReader
+  | OutboxReplayer
+  | RunJournal
+  | RunList
+  | SubjectErasure
+  | TaskStore
+  | HttpServer.HttpServer
+  | HttpPlatform.HttpPlatform
+  | Etag.Generator
+  | FileSystem.FileSystem
+  | Path.Path
+> = announced.pipe(Layer.provide(served), Layer.provide(Readiness.layer))

@@ -1,0 +1,233 @@
+/**
+ * Limits requests to one provider: concurrent requests, and tokens a minute. Later requests wait in a bounded queue for
+ * a bounded time, and leave it when they are interrupted.
+ */
+import { Clock, Deferred, Effect } from "effect"
+import { ModelError } from "../../../services/ModelGateway.ts"
+import type { StatedRateLimit } from "../wire/RateLimitHeaders.ts"
+
+export interface ProviderLimits {
+  /** The greatest number of concurrent requests, at least 1. */
+  readonly concurrent_max: number
+  /**
+   * The bound on tokens per minute, input and output together. 0 = no bound of our own; limits that the provider states still
+   * apply.
+   */
+  readonly tokens_per_minute: number
+  /** The greatest number of waiting requests; one more is refused at once. */
+  readonly queue_max: number
+  /** The longest wait in the queue, in ms. */
+  readonly wait_ms_max: number
+}
+
+/** Large enough that concurrent runs wait rather than fail. */
+export const limits_default: ProviderLimits = {
+  concurrent_max: 64,
+  tokens_per_minute: 0,
+  queue_max: 4_096,
+  wait_ms_max: 300_000
+}
+
+/** A request's place in the queue, which becomes its permit. */
+interface Ticket {
+  readonly tokens: number
+  state: "waiting" | "held" | "left"
+  /** Wakes the waiter when its permit is granted, or when it has become the first in the queue. */
+  wakeup: Deferred.Deferred<void>
+}
+
+export interface Permit {
+  /** Replaces the estimate by what the provider counted. */
+  readonly counted: (tokens: number) => void
+  /** Takes over the limits that the provider gave in an answer. */
+  readonly setLimits: (stated: StatedRateLimit, now: number) => void
+}
+
+const limited = (reason: string, message: string, retry_after_ms?: number) =>
+  new ModelError({
+    kind: "transient",
+    reason,
+    message,
+    ...(retry_after_ms === undefined ? undefined : { retry_after_ms })
+  })
+
+/** The queue of one provider: a few counters and the waiting tickets. */
+export class ProviderLimiter {
+  readonly #name: string
+  readonly #limits: ProviderLimits
+  readonly #line: Array<Ticket> = []
+  #held = 0
+  /** The tokens that are available now; negative after an answer that took more than estimated. */
+  #tokens: number
+  #filled_at = 0
+  /** The time before which nothing is sent, because the provider said so. */
+  #closed_until = 0
+
+  constructor(name: string, limits: ProviderLimits) {
+    this.#name = name
+    this.#limits = limits
+    this.#tokens = limits.tokens_per_minute
+  }
+
+  /**
+   * The most tokens below 0: what is refilled in a minute less than the longest wait, and at least in one. A count that is wrong
+   * closes the provider no longer than that.
+   */
+  get #least(): number {
+    const { tokens_per_minute, wait_ms_max } = this.#limits
+    return -tokens_per_minute * Math.max(1, wait_ms_max / 60_000 - 1)
+  }
+
+  get held(): number {
+    return this.#held
+  }
+
+  get waiting(): number {
+    return this.#line.length
+  }
+
+  /** Runs `use` with a permit for about so many tokens. Fails with reason `queue_full` or `queue_timeout`. */
+  withPermit<A, E>(
+    tokens: number,
+    use: (permit: Permit) => Effect.Effect<A, E>
+  ): Effect.Effect<A, E | ModelError> {
+    return Effect.acquireUseRelease(
+      this.#enter(tokens),
+      (ticket) =>
+        Effect.andThen(
+          this.#granted(ticket),
+          Effect.suspend(() => use(this.#permit(ticket)))
+        ),
+      (ticket) => Effect.map(Clock.currentTimeMillis, (now) => this.#leave(ticket, now))
+    )
+  }
+
+  #enter(tokens: number): Effect.Effect<Ticket, ModelError> {
+    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      // A request for more than the bucket's capacity would never be granted.
+      const most = this.#limits.tokens_per_minute
+      const ticket: Ticket = {
+        tokens: most === 0 ? 0 : Math.min(tokens, most),
+        state: "waiting",
+        wakeup: Deferred.makeUnsafe()
+      }
+      this.#line.push(ticket)
+      this.#grant(now)
+      if (ticket.state === "waiting" && this.#line.length > this.#limits.queue_max) {
+        this.#leave(ticket, now)
+        return Effect.fail(
+          limited("queue_full", `${this.#limits.queue_max} requests wait for ${this.#name} already`)
+        )
+      }
+      return Effect.succeed(ticket)
+    })
+  }
+
+  /** Waits until the ticket has become a permit. */
+  #granted(ticket: Ticket): Effect.Effect<void, ModelError> {
+    return Effect.suspend(() =>
+      ticket.state === "held"
+        ? Effect.void
+        : Effect.flatMap(Clock.currentTimeMillis, (now) => this.#wait(ticket, now))
+    )
+  }
+
+  #wait = Effect.fnUntraced(function* (this: ProviderLimiter, ticket: Ticket, since: number) {
+    const { wait_ms_max } = this.#limits
+    for (;;) {
+      const now = yield* Clock.currentTimeMillis
+      this.#grant(now)
+      if (ticket.state === "held") return
+      const left = since + wait_ms_max - now
+      if (left <= 0) {
+        return yield* limited(
+          "queue_timeout",
+          `${this.#name} had no room for another request within ${wait_ms_max} ms`
+        )
+      }
+      // Only the first in the queue can compute its wait; the others are woken when they become the first.
+      const sleep_ms = this.#line[0] === ticket ? Math.min(left, this.#opensIn(ticket, now)) : left
+      ticket.wakeup = Deferred.makeUnsafe()
+      yield* Effect.timeoutOption(Deferred.await(ticket.wakeup), sleep_ms)
+    }
+  })
+
+  /** The time in ms until enough tokens have been refilled; at least 1. */
+  #opensIn(ticket: Ticket, now: number): number {
+    const { tokens_per_minute } = this.#limits
+    const closed_ms = this.#closed_until - now
+    const short = tokens_per_minute === 0 ? 0 : ticket.tokens - this.#tokens
+    const filled_ms = short <= 0 ? 0 : Math.ceil((short * 60_000) / tokens_per_minute)
+    const opens = Math.max(closed_ms, filled_ms)
+    // It waits for a permit that is released, and is woken then.
+    return opens > 0 ? Math.max(1, opens) : Infinity
+  }
+
+  #fill(now: number): void {
+    const { tokens_per_minute } = this.#limits
+    const passed = Math.max(0, now - this.#filled_at)
+    this.#filled_at = now
+    this.#tokens = Math.min(tokens_per_minute, this.#tokens + (passed * tokens_per_minute) / 60_000)
+  }
+
+  /** Grants permits in the order of the queue as long as permits are available. */
+  #grant(now: number): void {
+    const { concurrent_max, tokens_per_minute } = this.#limits
+    this.#fill(now)
+    for (;;) {
+      const first = this.#line[0]
+      if (first === undefined || this.#held >= concurrent_max || now < this.#closed_until) return
+      if (tokens_per_minute > 0 && this.#tokens < first.tokens) return
+      this.#line.shift()
+      first.state = "held"
+      this.#held++
+      this.#tokens -= first.tokens
+      Deferred.doneUnsafe(first.wakeup, Effect.void)
+      this.#wakeFirst()
+    }
+  }
+
+  /** Wakes the new first request in the queue, so that it computes its wait. */
+  #wakeFirst(): void {
+    const first = this.#line[0]
+    if (first !== undefined) Deferred.doneUnsafe(first.wakeup, Effect.void)
+  }
+
+  #leave(ticket: Ticket, now: number): void {
+    if (ticket.state === "held") this.#held--
+    else if (ticket.state === "waiting") {
+      const at = this.#line.indexOf(ticket)
+      if (at >= 0) this.#line.splice(at, 1)
+    }
+    ticket.state = "left"
+    this.#grant(now)
+    // The first in the queue may wait for tokens now instead of a permit.
+    this.#wakeFirst()
+  }
+
+  #permit(ticket: Ticket): Permit {
+    return {
+      counted: (tokens) => {
+        this.#tokens = Math.max(this.#tokens + ticket.tokens - tokens, this.#least)
+      },
+      setLimits: (stated, now) => this.#setLimits(stated, now)
+    }
+  }
+
+  #setLimits(stated: StatedRateLimit, now: number): void {
+    // The provider has counted the tokens of requests in flight or will count them; the lower number is the safe one.
+    if (stated.tokens_left !== undefined && this.#limits.tokens_per_minute > 0) {
+      this.#tokens = Math.min(this.#tokens, stated.tokens_left)
+    }
+    const reset = Math.max(
+      stated.tokens_left === 0 ? (stated.tokens_reset_ms ?? 0) : 0,
+      stated.requests_left === 0 ? (stated.requests_reset_ms ?? 0) : 0
+    )
+    if (reset > 0) {
+      this.#closed_until = Math.max(
+        this.#closed_until,
+        now + Math.min(reset, this.#limits.wait_ms_max)
+      )
+    }
+  }
+}
