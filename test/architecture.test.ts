@@ -33,15 +33,31 @@ const pureRooms: ReadonlyArray<string | undefined> = ["runtime", "ephemeral", "m
 
 /** What each room within a room may import beside itself. */
 const inner: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<string>>>>> = {
-  // A call runs the same way whoever asks for it, so that `tool` knows nobody.
+  // A call runs the same way whoever asks for it, so that `tool` knows nobody; `fiber` knows no run.
   runtime: {
-    actor: ["loop", "desk", "tool", "relay"],
-    loop: ["tool"],
-    replay: ["loop", "desk", "tool"],
+    actor: ["loop", "approval", "directory", "feed", "fiber", "tool", "relay"],
+    loop: ["feed", "fiber", "tool"],
+    replay: ["loop", "directory", "fiber", "tool"],
     queue: ["relay", "tool"],
     relay: ["tool"],
-    desk: ["tool"],
-    tool: []
+    approval: ["feed", "fiber", "tool"],
+    directory: ["tool"],
+    feed: ["fiber", "tool"],
+    tool: ["fiber"],
+    fiber: []
+  },
+  http: {
+    server: ["handlers", "stream", "boundary"],
+    handlers: ["stream", "boundary"],
+    stream: ["boundary"],
+    boundary: []
+  },
+  model: { providers: ["plan", "wire"], plan: ["wire"], tape: [], wire: [] },
+  compose: {
+    entries: ["promises", "assembly", "options"],
+    promises: ["assembly", "options"],
+    assembly: ["options"],
+    options: []
   },
   sql: {
     stores: ["journal", "outbox", "tools", "engine"],

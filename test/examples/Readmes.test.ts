@@ -168,7 +168,7 @@ describe("the README at the top", () => {
       "layers/runtime/tool/ToolInvoker.ts",
       "services/RunJournal.ts",
       "layers/sql/journal",
-      "layers/runtime/desk/LocalApprovalDesk.ts",
+      "layers/runtime/approval/LocalApprovalDesk.ts",
       "layers/model/providers/Providers.ts",
       "layers/channel/EmailChannel.ts",
       "layers/http/server/HttpService.ts",

@@ -2,7 +2,7 @@
 import { Effect, Layer } from "effect"
 import * as ToolWorker from "../../layers/compose/assembly/ToolWorker.ts"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
-import * as LocalToolRegistry from "../../layers/runtime/desk/LocalToolRegistry.ts"
+import * as LocalToolRegistry from "../../layers/runtime/directory/LocalToolRegistry.ts"
 import { ToolQueueConfig } from "../../layers/runtime/queue/ToolQueueConfig.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"

@@ -11,8 +11,8 @@ import { start } from "../../layers/compose/entries/Embed.ts"
 import * as EphemeralCallRecords from "../../layers/ephemeral/EphemeralCallRecords.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
-import * as CallRecorder from "../../layers/runtime/desk/CallRecorder.ts"
-import type { RecorderConfig } from "../../layers/runtime/desk/CallRecorder.ts"
+import * as CallRecorder from "../../layers/runtime/feed/CallRecorder.ts"
+import type { RecorderConfig } from "../../layers/runtime/feed/CallRecorder.ts"
 
 const tenant = Tenant.make("acme")
 const run = RunId.make("6f9619ff-8b86-4011-b42d-00c04fc964ff")

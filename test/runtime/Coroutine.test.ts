@@ -2,9 +2,9 @@ import { AsyncLocalStorage } from "node:async_hooks"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Deferred, Effect, Exit, Fiber, Scheduler } from "effect"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
-import type { Steps } from "../../layers/runtime/loop/Coroutine.ts"
-import { Coroutine } from "../../layers/runtime/loop/Coroutine.ts"
-import * as LoopScheduler from "../../layers/runtime/loop/LoopScheduler.ts"
+import type { Steps } from "../../layers/runtime/fiber/Coroutine.ts"
+import { Coroutine } from "../../layers/runtime/fiber/Coroutine.ts"
+import * as LoopScheduler from "../../layers/runtime/fiber/LoopScheduler.ts"
 
 const fork = Effect.runForkWith(Context.empty() as Context.Context<AgentMemory>)
 

@@ -1,7 +1,7 @@
 /** Pieces of a turn in progress that a slow watcher has not taken. */
 import { assert, describe, it } from "@effect/vitest"
-import { Feed } from "../../layers/runtime/loop/Feed.ts"
-import { channelKey } from "../../layers/runtime/loop/ChannelKey.ts"
+import { Feed } from "../../layers/runtime/feed/Feed.ts"
+import { channelKey } from "../../layers/runtime/feed/ChannelKey.ts"
 import { ConversationId, FrameId, Tenant } from "../../src/value/Ids.ts"
 import type { CallId } from "../../src/value/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"

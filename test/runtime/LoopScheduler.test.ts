@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit, Scheduler, Scope } from "effect"
-import * as LoopScheduler from "../../layers/runtime/loop/LoopScheduler.ts"
+import * as LoopScheduler from "../../layers/runtime/fiber/LoopScheduler.ts"
 
 const turn = Effect.promise(() => new Promise<void>((resolve) => void setImmediate(resolve)))
 

@@ -7,7 +7,7 @@ import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
-import * as LocalApprovalDesk from "../../layers/runtime/desk/LocalApprovalDesk.ts"
+import * as LocalApprovalDesk from "../../layers/runtime/approval/LocalApprovalDesk.ts"
 import {
   awaitDecision,
   completeQuestion,
@@ -16,8 +16,8 @@ import {
   openQuestion,
   OpenQuestions,
   questionsOf
-} from "../../layers/runtime/desk/OpenQuestions.ts"
-import * as Questions from "../../layers/runtime/desk/OpenQuestions.ts"
+} from "../../layers/runtime/approval/OpenQuestions.ts"
+import * as Questions from "../../layers/runtime/approval/OpenQuestions.ts"
 import { ApprovalId, RunId } from "../../src/value/Ids.ts"
 import { fold } from "../../src/run/RunFold.ts"
 import * as NoAgents from "../contracts/NoAgents.ts"

@@ -3,7 +3,7 @@
  * and the list of what went wrong.
  */
 import { Context, Effect, Layer } from "effect"
-import { loops_per_turn } from "../../layers/runtime/loop/LoopScheduler.ts"
+import { loops_per_turn } from "../../layers/runtime/fiber/LoopScheduler.ts"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import type { CallContext } from "../../src/tool/GovernedTool.ts"
 import type { Decision } from "../../src/approval/Approval.ts"

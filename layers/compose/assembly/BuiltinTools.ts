@@ -20,7 +20,7 @@ import * as MemoryTools from "../../agents/MemoryTools.ts"
 import * as ObservationTools from "../../agents/ObservationTools.ts"
 import * as OperationsTools from "../../agents/OperationsTools.ts"
 import * as HttpRequestTool from "../../calls/HttpRequestTool.ts"
-import type { Resolver } from "../../runtime/desk/LocalToolRegistry.ts"
+import type { Resolver } from "../../runtime/directory/LocalToolRegistry.ts"
 
 /** Services that the tools of this package need. */
 type BuiltinToolServices = ComponentCatalog | FlowState | LoopStore | OutboxReader | OutboxReplayer

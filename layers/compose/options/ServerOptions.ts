@@ -4,7 +4,7 @@
 import type { Redacted } from "effect"
 import type { PrincipalInput } from "../../../src/principal/Principal.ts"
 import type { Timed } from "../../../src/value/Times.ts"
-import type { Credential } from "../../runtime/desk/TokenCredentials.ts"
+import type { Credential } from "../../runtime/directory/TokenCredentials.ts"
 import type { HttpSettings } from "../../http/boundary/HttpSettings.ts"
 import type { Listen } from "../../http/server/NodeServer.ts"
 

@@ -1,6 +1,6 @@
 /** The options of a worker that runs the bodies of tools from a queue. */
 import type { Timed } from "../../../src/value/Times.ts"
-import type * as LocalToolRegistry from "../../runtime/desk/LocalToolRegistry.ts"
+import type * as LocalToolRegistry from "../../runtime/directory/LocalToolRegistry.ts"
 import type { ToolQueueConfig } from "../../runtime/queue/ToolQueueConfig.ts"
 import type { Telemetry } from "../../telemetry/OpenTelemetry.ts"
 import type { ToolServices } from "./ServiceOptions.ts"

@@ -112,7 +112,7 @@ const metricsOf = ({ http, telemetry }: PlainOptions): Layer.Layer<never> =>
 const recorderOf = (record = false): Effect.Effect<Layer.Layer<never, never, CallRecords>> =>
   record
     ? Effect.map(
-        Effect.promise(() => import("../../runtime/desk/CallRecorder.ts")),
+        Effect.promise(() => import("../../runtime/feed/CallRecorder.ts")),
         ({ layer }) => layer
       )
     : Effect.succeed(Layer.empty)

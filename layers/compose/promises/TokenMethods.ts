@@ -13,7 +13,7 @@ import { TokenRequest } from "../../../src/permission/AccessToken.ts"
 import type { AccessToken } from "../../../src/permission/AccessToken.ts"
 import { inMilliseconds } from "../../../src/value/Times.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
-import * as TokenCredentials from "../../runtime/desk/TokenCredentials.ts"
+import * as TokenCredentials from "../../runtime/directory/TokenCredentials.ts"
 
 /** A token with its text, which is stored nowhere. */
 export interface IssuedToken extends AccessToken {

@@ -15,8 +15,8 @@ import { RunLimits } from "../../../src/run/RunLimits.ts"
 import { JournalError } from "../../../services/RunJournal.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import type { NewTask } from "../../../services/TaskStore.ts"
-import { amend } from "../desk/Observers.ts"
-import { channelKey } from "../loop/ChannelKey.ts"
+import { amend } from "../feed/Observers.ts"
+import { channelKey } from "../feed/ChannelKey.ts"
 import type { ActorHost } from "./ActorHost.ts"
 
 const unpinned = { definition: "", tools: "" }

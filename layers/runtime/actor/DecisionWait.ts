@@ -10,7 +10,7 @@
  */
 import { Effect, Exit } from "effect"
 import type { Decision } from "../../../src/approval/Approval.ts"
-import * as OpenQuestions from "../desk/OpenQuestions.ts"
+import * as OpenQuestions from "../approval/OpenQuestions.ts"
 import { Deadline } from "../tool/Deadlines.ts"
 import type { Actor } from "./Actor.ts"
 import type { ActorHost } from "./ActorHost.ts"

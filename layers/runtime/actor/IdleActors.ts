@@ -6,7 +6,7 @@
  */
 import { Deadline } from "../tool/Deadlines.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
-import { BufferQuota, boundsWithin } from "../loop/BufferQuota.ts"
+import { BufferQuota, boundsWithin } from "../feed/BufferQuota.ts"
 import { pastUnits } from "../../../src/conversation/Compaction.ts"
 import type { Tenant } from "../../../src/value/Ids.ts"
 import type { Actor } from "./Actor.ts"

@@ -17,8 +17,8 @@ import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
 import { entriesAfter } from "../../../services/RunJournal.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import type { TaskStore } from "../../../services/TaskStore.ts"
-import type { EventItem, Position } from "../loop/CommittedQueue.ts"
-import type { Watcher } from "../loop/Feed.ts"
+import type { EventItem, Position } from "../feed/CommittedQueue.ts"
+import type { Watcher } from "../feed/Feed.ts"
 
 export interface Services {
   readonly journal: RunJournal["Service"]

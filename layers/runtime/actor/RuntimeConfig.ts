@@ -2,7 +2,7 @@
  * The times and bounds of a runtime. In ms unless the name says otherwise.
  */
 import { Context } from "effect"
-import { loops_per_turn } from "../loop/LoopScheduler.ts"
+import { loops_per_turn } from "../fiber/LoopScheduler.ts"
 
 export interface RuntimeConfig {
   /** How long a run that waits only for people stays resident; then it is parked. */

@@ -11,7 +11,7 @@ import type { Cursor, FeedItem, FeedItems, OpenFeed } from "../../../services/Ag
 import { ShuttingDown } from "../../../services/AgentRuntime.ts"
 import type { JournalError } from "../../../services/RunJournal.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
-import type { Feed, Watcher } from "../loop/Feed.ts"
+import type { Feed, Watcher } from "../feed/Feed.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
 import { Deadline } from "../tool/Deadlines.ts"
 import type { Page, Services as TailServices } from "./JournalTail.ts"

@@ -6,7 +6,7 @@ import { Effect, Exit, Fiber } from "effect"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Work } from "../../../src/run/RunWork.ts"
 import type { InputWork, StartedWork, TimedWork } from "../tool/CallHost.ts"
-import { isDone } from "./DoneEffect.ts"
+import { isDone } from "../fiber/DoneEffect.ts"
 import type { LoopHost } from "./LoopHost.ts"
 import type { WorkInFlight } from "./LoopHost.ts"
 

@@ -12,7 +12,7 @@ import type { Deadlines } from "../tool/Deadlines.ts"
 import type { PartStore } from "../tool/StoredParts.ts"
 import type { RunSecrets } from "../tool/RunSecrets.ts"
 import type { FaultAnnotations } from "../tool/FaultReport.ts"
-import type { ToolOutput } from "./Feed.ts"
+import type { ToolOutput } from "../feed/Feed.ts"
 import type { RunWriter, Transaction } from "./RunWriter.ts"
 
 /** Work that has a fiber, or whose input is not durable yet. */

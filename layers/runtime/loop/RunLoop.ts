@@ -38,9 +38,9 @@ import type { PartStore } from "../tool/StoredParts.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
 import type { FaultAnnotations } from "../tool/FaultReport.ts"
 import { defectInput } from "./DefectInput.ts"
-import type { Steps } from "./Coroutine.ts"
-import { Coroutine } from "./Coroutine.ts"
-import type { ToolOutput } from "./Feed.ts"
+import type { Steps } from "../fiber/Coroutine.ts"
+import { Coroutine } from "../fiber/Coroutine.ts"
+import type { ToolOutput } from "../feed/Feed.ts"
 import type { WorkInFlight } from "./LoopHost.ts"
 import { InFlight } from "./InFlight.ts"
 import { LoopCall } from "./LoopCall.ts"
@@ -140,7 +140,7 @@ class Loop implements LoopHost {
   /** Those of the inbox's inputs that somebody waits for; work that was done at once has no waiter. */
   #waiters: Array<AppendWaiter> = no_items
   #transactions: Array<PendingTransaction> = no_items
-  #coroutine: Coroutine<Finish, LoopFailure> | undefined
+  #coroutine: Coroutine<Finish, LoopFailure, AgentMemory> | undefined
   /** The frame of the last work, and its agent. */
   #frame: FrameId | undefined
   #agent: ResolvedAgent | undefined
@@ -229,7 +229,7 @@ class Loop implements LoopHost {
     })
   }
 
-  *#passes(): Steps<Finish, LoopFailure> {
+  *#passes(): Steps<Finish, LoopFailure, AgentMemory> {
     for (let passes = 1; ; passes++) {
       if (this.#wakeup.pending) yield* this.writer.catchUp()
 

@@ -16,7 +16,7 @@ import { evolve } from "../../../src/run/RunFold.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { Fence, StaleAppend } from "../../../services/RunJournal.ts"
 import { entriesAfter, FencedOff, first_page, JournalError } from "../../../services/RunJournal.ts"
-import { isDone } from "./DoneEffect.ts"
+import { isDone } from "../fiber/DoneEffect.ts"
 import type { LoopServices } from "./LoopServices.ts"
 import type { RunWakeup } from "./RunWakeup.ts"
 

@@ -2,7 +2,7 @@
  * The two sides of a call: what its run or its queue does for it (`CallHost`), and the work that it gives back, ready to run
  * (`StartedWork`). `BodyContext` says how long each part of a call lives.
  */
-import type { Cause, Deferred, Effect, Exit, Fiber } from "effect"
+import type { Cause, Deferred, Effect, Exit } from "effect"
 import { Context } from "effect"
 import type { FilePart, FileInput } from "../../../src/conversation/Part.ts"
 import type { ToolError } from "../../../src/error/ToolError.ts"
@@ -19,6 +19,7 @@ import type { GovernedTool } from "../../../src/tool/GovernedTool.ts"
 import type { Permission } from "../../../src/tool/SideEffects.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
+import type { Fork as ForkOver } from "../fiber/Coroutine.ts"
 
 /** What the loop of a run, or the worker of a queue, does for one call. */
 export interface CallHost {
@@ -131,7 +132,7 @@ export interface TimedWork<A = unknown, E = unknown> {
 export type StartBody = (host: CallHost, call: CallId, args: unknown) => StartedWork
 
 /** Starts a fiber over the services of an actor. */
-export type Fork = <A, E>(effect: Effect.Effect<A, E, AgentMemory>) => Fiber.Fiber<A, E>
+export type Fork = ForkOver<AgentMemory>
 
 /** What an actor provides to the bodies of its calls. */
 export type ActorContext = Context.Context<AgentMemory>

@@ -16,7 +16,7 @@ import { isBeyondBytes } from "../../../src/value/Utf8.ts"
 import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
 import { attachedTo } from "./AttachedFiles.ts"
 import { withSpending } from "./CallSpending.ts"
-import { callCatching } from "./Catching.ts"
+import { callCatching } from "../fiber/Catching.ts"
 import { strippedCause, strippedJson } from "./StrippedBody.ts"
 import { exceptionBehind, failedOutcome, outcomeOfCause, withException } from "./FailedOutcome.ts"
 

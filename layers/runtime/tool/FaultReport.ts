@@ -5,7 +5,7 @@
 import { Cause, Effect, Exit } from "effect"
 import type { Exception } from "../../../src/error/Exception.ts"
 import { exceptionFrom, unreadableException } from "../../../src/error/Exception.ts"
-import { callCatching } from "./Catching.ts"
+import { callCatching } from "../fiber/Catching.ts"
 
 /** What the fault happened to, as annotations of the log: ids and names, never contents. */
 export type FaultAnnotations = Readonly<Record<string, string | number | undefined>>

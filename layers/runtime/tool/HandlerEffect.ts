@@ -13,7 +13,7 @@ import type {
   ToolHandler
 } from "../../../src/tool/GovernedTool.ts"
 import { abortSignalOf } from "./BodyContext.ts"
-import { callCatching } from "./Catching.ts"
+import { callCatching } from "../fiber/Catching.ts"
 
 const dieOf: (defect: unknown) => Exit.Exit<never> = Exit.die
 

@@ -39,7 +39,7 @@ import type { KillSwitch } from "../../../services/KillSwitch.ts"
 import type { ApprovalServices } from "./CallApproval.ts"
 import { approvalFor, clientRequest } from "./CallApproval.ts"
 import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
-import { callCatching } from "./Catching.ts"
+import { callCatching } from "../fiber/Catching.ts"
 import { callFinished, denied } from "./CallOutcome.ts"
 import {
   contextRefusal,

@@ -4,22 +4,23 @@
  * other gets a fiber for as long as it runs. A sleeping coroutine is continued by `wake` or `resumeSoon`.
  */
 import { Effect, Exit, Fiber } from "effect"
-import type { AgentMemory } from "../../../services/AgentMemory.ts"
-import { callCatching } from "../tool/Catching.ts"
-import type { Fork } from "../tool/CallHost.ts"
+import { callCatching } from "./Catching.ts"
 import { isDone } from "./DoneEffect.ts"
 import type { LoopScheduler } from "./LoopScheduler.ts"
 
 /** `yield* effect` gives its value, or ends the generator with its failure; a plain `yield` sleeps until the next wakeup. */
-export type Steps<A, E> = Generator<
-  Effect.Effect<unknown, E, AgentMemory> | undefined,
+export type Steps<A, E, R = never> = Generator<
+  Effect.Effect<unknown, E, R> | undefined,
   Exit.Exit<A, E>,
   unknown
 >
 
-export class Coroutine<A, E> {
-  readonly #steps: Steps<A, E>
-  readonly #fork: Fork
+/** Starts a fiber over the services `R`. */
+export type Fork<R> = <A, E>(effect: Effect.Effect<A, E, R>) => Fiber.Fiber<A, E>
+
+export class Coroutine<A, E, R = never> {
+  readonly #steps: Steps<A, E, R>
+  readonly #fork: Fork<R>
   readonly #scheduler: LoopScheduler
   /** It may be continued: it sleeps, or the Effect that it waited for has ended. */
   #sleeps = true
@@ -39,7 +40,7 @@ export class Coroutine<A, E> {
   /** How it ended. Kept, because it may end after a `wake` and before the fiber that the `wake` continues. */
   #ended: Exit.Exit<A, E> | undefined
 
-  constructor(steps: Steps<A, E>, fork: Fork, scheduler: LoopScheduler) {
+  constructor(steps: Steps<A, E, R>, fork: Fork<R>, scheduler: LoopScheduler) {
     this.#steps = steps
     this.#fork = fork
     this.#scheduler = scheduler
@@ -126,7 +127,7 @@ export class Coroutine<A, E> {
   }
 
   /** Runs an Effect in a fiber. Undefined if it is not done at once: its end continues the coroutine. */
-  #start(effect: Effect.Effect<unknown, E, AgentMemory>): Exit.Exit<unknown, E> | undefined {
+  #start(effect: Effect.Effect<unknown, E, R>): Exit.Exit<unknown, E> | undefined {
     const fiber = this.#fork(effect)
     // What it did until here may have interrupted the fiber that runs the coroutine.
     if (this.#isInterrupted) {
@@ -167,7 +168,7 @@ export class Coroutine<A, E> {
 
 const nothing = () => undefined
 
-const next = <A, E>(steps: Steps<A, E>, value: unknown) => steps.next(value)
+const next = <A, E, R>(steps: Steps<A, E, R>, value: unknown) => steps.next(value)
 
 const defective = (defect: unknown): IteratorReturnResult<Exit.Exit<never>> => ({
   done: true,
