@@ -28,7 +28,7 @@ const providers = /^(@ai-sdk\/|ai$|openai$|@anthropic-ai\/|@google\/)/
 const pureTables: ReadonlyArray<string> = ["ibantools", "libphonenumber-js/min"]
 const tableReaders: ReadonlyArray<string> = ["src/error/Redaction.ts", "src/error/PhoneNumbers.ts"]
 /** Every room may stand on it, and it on none. */
-const floor = "dialling"
+const floor = "network"
 const pureRooms: ReadonlyArray<string | undefined> = ["runtime", "ephemeral", "memory"]
 
 /** What each room within a room may import beside itself. */
@@ -174,7 +174,7 @@ const waysToTheLoop = (tree: Tree): ReadonlyArray<string> =>
 
 const srcRooms = Object.values(floors).flat().join(" ")
 const layerRooms =
-  "runtime ephemeral sql model dialling calls mcp channel http telemetry agents semstreams memory compose"
+  "runtime ephemeral sql model network calls mcp channel http telemetry agents semstreams memory compose"
 const vague = /^(utils?|common|helpers?|shared|types?|misc)$/i
 
 const misnamed = (path: string): string | undefined => {
@@ -240,8 +240,8 @@ describe("architecture", () => {
       ["layers/sql/engine/migrations/0002_a.ts", "../../../../src/Ids.ts"],
       ["layers/sql/engine/migrations/0002_a.ts", "./0001_schema.ts"],
       ["layers/http/A.ts", "../runtime/loop/RunLoop.ts"],
-      ["layers/dialling/A.ts", "../calls/B.ts"],
-      ["layers/runtime/tool/A.ts", "../../dialling/B.ts"],
+      ["layers/network/A.ts", "../calls/B.ts"],
+      ["layers/runtime/tool/A.ts", "../../network/B.ts"],
       ["layers/http/A.ts", "@electric-sql/pglite"],
       ["layers/compose/A.ts", "@effect/sql-pg"],
       ["layers/compose/A.ts", "@ai-sdk/provider"],
@@ -276,7 +276,7 @@ describe("architecture", () => {
       ["src/api/A.ts", "effect/http-api"],
       ["services/A.ts", "../src/value/Ids.ts"],
       ["layers/compose/A.ts", "../sql/journal/Codes.ts"],
-      ["layers/mcp/A.ts", "../dialling/B.ts"],
+      ["layers/mcp/A.ts", "../network/B.ts"],
       ["layers/sql/engine/migrations/0001_schema.ts", "./0001_runs.ts"],
       ["src/platform/A.ts", "../worlds/contracts/WorldId.ts"],
       ["src/agents/A.ts", "../platform/contracts/PlatformEvent.ts"],

@@ -6,7 +6,7 @@
 import { spawn } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { Effect } from "effect"
-import * as OrphanWatch from "../dialling/OrphanWatch.ts"
+import * as OrphanWatch from "../network/OrphanWatch.ts"
 
 export interface Command {
   /** An absolute path. */

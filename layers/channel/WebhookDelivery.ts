@@ -14,9 +14,9 @@ import type { AddressRange } from "../../src/network/Address.ts"
 import { parseAddressRange } from "../../src/network/Address.ts"
 import { isMetadataHost, literalAddress, mayDial } from "../../src/network/Dialling.ts"
 import { cloudEventOf, webhook_topic, WebhookEvent } from "../../src/delivery/Webhook.ts"
-import { judgedFetch } from "../dialling/JudgedFetch.ts"
-import type { Wait } from "../dialling/RetryAfter.ts"
-import { waitOf } from "../dialling/RetryAfter.ts"
+import { judgedFetch } from "../network/JudgedFetch.ts"
+import type { Wait } from "../network/RetryAfter.ts"
+import { waitOf } from "../network/RetryAfter.ts"
 
 /** The configuration of the webhook that receives events. */
 export class WebhookConfig extends Context.Service<

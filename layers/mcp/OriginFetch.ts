@@ -4,7 +4,7 @@
  */
 import type { McpHttpServer } from "../../src/mcp/McpServer.ts"
 import { allowanceOf, oauthAllowanceOf } from "../../src/mcp/McpServer.ts"
-import { judgedFetch } from "../dialling/JudgedFetch.ts"
+import { judgedFetch } from "../network/JudgedFetch.ts"
 import type { Place } from "./Place.ts"
 import { judgedBody, judgedEvents } from "./MessageText.ts"
 

@@ -9,7 +9,7 @@ import type { Readable, Writable } from "node:stream"
 import { Redacted } from "effect"
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client"
 import type { McpStdioServer } from "../../src/mcp/McpServer.ts"
-import * as OrphanWatch from "../dialling/OrphanWatch.ts"
+import * as OrphanWatch from "../network/OrphanWatch.ts"
 import { judgedText, legible } from "./MessageText.ts"
 import type { Sdk } from "./Sdk.ts"
 

@@ -31,7 +31,7 @@ const barrelsIn = (loaded: ReadonlyArray<string>) =>
   barrels.filter((name) => loaded.includes(`node_modules/effect/dist/${name}/index.js`))
 
 describe("an import of troupe/embed that starts nothing", () => {
-  const loaded = loadedBy("layers/compose/promises/NodeService.ts")
+  const loaded = loadedBy("layers/compose/entries/Embed.ts")
 
   it("loads no package but effect", () => {
     assert.deepStrictEqual(packagesIn(loaded), ["effect"])
@@ -40,10 +40,11 @@ describe("an import of troupe/embed that starts nothing", () => {
 
   it("loads its exports and the readers of principals, and nothing of the runtime", () => {
     assert.deepStrictEqual(ownIn(loaded), [
+      "layers/compose/entries/Embed.ts",
       "layers/compose/promises/Answer.ts",
-      "layers/compose/promises/NodeService.ts",
-      "src/value/Ids.ts",
-      "src/principal/Principal.ts"
+      "layers/compose/promises/ServicePrincipal.ts",
+      "src/principal/Principal.ts",
+      "src/value/Ids.ts"
     ])
   })
 })

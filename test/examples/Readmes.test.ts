@@ -192,7 +192,7 @@ describe("the README at the top", () => {
 
 describe("the README of embedding", () => {
   it("explains every option of start", () => {
-    const source = readFileSync(join(root, "layers/compose/promises/NodeService.ts"), "utf8")
+    const source = readFileSync(join(root, "layers/compose/options/ServiceOptions.ts"), "utf8")
     const declared = /^export interface Options \{\n([\s\S]*?)^\}/m.exec(source)![1]!
     const options = [...declared.matchAll(/^  readonly (\w+)\??:/gm)].map(([, name]) => name!)
     assert.isAtLeast(options.length, 14)

@@ -10,7 +10,7 @@ import { eventually } from "../contracts/Contract.ts"
 import * as H from "../runtime/Harness.ts"
 import { web } from "../calls/Web.ts"
 import type { DialAllowance } from "../../src/network/Dialling.ts"
-import { judgedFetch } from "../../layers/dialling/JudgedFetch.ts"
+import { judgedFetch } from "../../layers/network/JudgedFetch.ts"
 import * as S from "./Servers.ts"
 
 const operator = H.person("olga", ["operator"])

@@ -17,7 +17,7 @@ import { question_context } from "../../../src/worlds/WorldAgent.ts"
 import type { WorldId } from "../../../src/worlds/contracts/WorldId.ts"
 import { worldAgentName } from "../../../src/worlds/contracts/WorldId.ts"
 import { WorldAgentRunner } from "../../../services/worlds/contracts/WorldAgentRunner.ts"
-import { answerText } from "../../dialling/AnswerText.ts"
+import { answerText } from "../../network/AnswerText.ts"
 import {
   AnswerLimit,
   answerOf,

@@ -7,10 +7,10 @@ import { FetchHttpClient, HttpBody, HttpClient, HttpClientRequest } from "effect
 import { DeliveryFailed, DeliveryRefused } from "../../../services/DeliveryHandlers.ts"
 import type { AddressRange } from "../../../src/network/Address.ts"
 import { parseAddressRange } from "../../../src/network/Address.ts"
-import { answerText } from "../../dialling/AnswerText.ts"
-import { judgedFetch } from "../../dialling/JudgedFetch.ts"
-import type { Wait } from "../../dialling/RetryAfter.ts"
-import { waitOf } from "../../dialling/RetryAfter.ts"
+import { answerText } from "../../network/AnswerText.ts"
+import { judgedFetch } from "../../network/JudgedFetch.ts"
+import type { Wait } from "../../network/RetryAfter.ts"
+import { waitOf } from "../../network/RetryAfter.ts"
 import { SlackConfig, SlackMisconfigured } from "./SlackConfig.ts"
 
 /** The greatest size of an answer, in bytes. */

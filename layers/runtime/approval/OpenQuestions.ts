@@ -21,7 +21,7 @@ interface Question {
 
 /** By run: the last question that it has put. A run has at most one for each call in flight, and one about a limit. */
 export class OpenQuestions extends Context.Service<OpenQuestions, Map<RunId, Question>>()(
-  "troupe/layers/runtime/desk/OpenQuestions"
+  "troupe/layers/runtime/OpenQuestions"
 ) {}
 
 type Questions = OpenQuestions["Service"]

@@ -1,7 +1,7 @@
 /** The fetch for hosts of an operator's configuration: what it does with an answer that leads elsewhere. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { judgedFetch } from "../../layers/dialling/JudgedFetch.ts"
+import { judgedFetch } from "../../layers/network/JudgedFetch.ts"
 import { web } from "../calls/Web.ts"
 
 describe("the fetch that judges its connection", () => {

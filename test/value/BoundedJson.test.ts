@@ -11,7 +11,7 @@ import {
 } from "../../src/value/BoundedJson.ts"
 import { jsonUnits } from "../../src/conversation/PromptSize.ts"
 import { argumentsOf } from "../../layers/model/wire/TurnParts.ts"
-import { anyValue, random } from "./HostileValues.ts"
+import { anyValue, random } from "../entry/HostileValues.ts"
 
 const lists = (depth: number): string => "[".repeat(depth) + "]".repeat(depth)
 const objects = (depth: number): string => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`

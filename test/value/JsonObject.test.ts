@@ -8,7 +8,7 @@ import {
   CheckedJsonRecord,
   JsonObject
 } from "../../src/value/JsonObject.ts"
-import { hostile } from "./HostileValues.ts"
+import { hostile } from "../entry/HostileValues.ts"
 
 const shared = { a: [1, { b: null }] }
 const deep = (depth: number) => {
