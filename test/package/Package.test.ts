@@ -94,14 +94,14 @@ describe("the packed package", () => {
 
   it("refuses every path that is no entry", () => {
     const paths = [
-      "layers/compose/NodeService",
+      "layers/compose/entries/Embed",
       "layers/compose/assembly/Runtime.ts",
-      "layers/model/ScriptedModelGateway",
+      "layers/model/tape/ScriptedModelGateway",
       "layers/runtime/tool/ToolGate",
       "src/index.ts",
       "src/run/RunDecider",
       "dist/src/index.js",
-      "dist/layers/compose/NodeService.js",
+      "dist/layers/compose/entries/Embed.js",
       "services/none/Deeper",
       "scripts/troupe",
       "CHANGELOG.md"

@@ -30,7 +30,7 @@ describe("the walls of the reference application", () => {
       (name) => `services/${name}.ts`
     )
     const answers = [...house.keys()].filter((path) =>
-      /^layers\/(ephemeral|sql\/\w+|runtime\/desk)\/\w+(Approval|Authorization)(Desk|Records)\.ts$/.test(
+      /^layers\/(ephemeral|sql\/\w+|runtime\/approval)\/\w+(Approval|Authorization)(Desk|Records)\.ts$/.test(
         path
       )
     )
