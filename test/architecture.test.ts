@@ -429,7 +429,7 @@ describe("architecture", () => {
 
   it("names only rows of the bench that there are", () => {
     const rows = new Set(
-      [...everything.get("scripts/bench/Rows.ts")!.matchAll(/^  "?([\w-]+)"?: \(\)/gm)].map(
+      [...everything.get("test/bench/Rows.ts")!.matchAll(/^  "?([\w-]+)"?: \(\)/gm)].map(
         ([, row]) => row!
       )
     )

@@ -6,13 +6,13 @@ import {
   askAll,
   askAllBare,
   startChanger
-} from "../../scripts/bench/AnswersVariants.ts"
-import * as BareAgent from "../../scripts/bench/BareAgent.ts"
-import type { Durable, Query } from "../../scripts/bench/BareLog.ts"
-import * as BareLog from "../../scripts/bench/BareLog.ts"
-import * as BareReader from "../../scripts/bench/BareReader.ts"
-import { newDatabase } from "../../scripts/bench/NewDatabase.ts"
-import { agent, startReader } from "../../scripts/bench/Reader.ts"
+} from "./AnswersVariants.ts"
+import * as BareAgent from "./BareAgent.ts"
+import type { Durable, Query } from "./BareLog.ts"
+import * as BareLog from "./BareLog.ts"
+import * as BareReader from "./BareReader.ts"
+import { newDatabase } from "./NewDatabase.ts"
+import { agent, startReader } from "./Reader.ts"
 
 const runs = 5
 const script = { steps: 2 }

@@ -6,11 +6,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { startVirtual } from "troupe/testing"
-import * as BareAgent from "../../scripts/bench/BareAgent.ts"
-import type { Line } from "../../scripts/bench/BareMemory.ts"
-import { BareMemory } from "../../scripts/bench/BareMemory.ts"
-import * as BareReader from "../../scripts/bench/BareReader.ts"
-import { model } from "../../scripts/bench/Reader.ts"
+import * as BareAgent from "./BareAgent.ts"
+import type { Line } from "./BareMemory.ts"
+import { BareMemory } from "./BareMemory.ts"
+import * as BareReader from "./BareReader.ts"
+import { model } from "./Reader.ts"
 import {
   agent,
   bareBody,
@@ -18,7 +18,7 @@ import {
   messageOf,
   recall_tokens_max,
   rule
-} from "../../scripts/bench/Remembering.ts"
+} from "./Remembering.ts"
 import * as EphemeralMemoryStore from "../../layers/ephemeral/EphemeralMemoryStore.ts"
 import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"

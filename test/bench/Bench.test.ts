@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { holds } from "../../scripts/bench/Row.ts"
-import type { Line } from "../../scripts/bench/Row.ts"
-import { rows } from "../../scripts/bench/Rows.ts"
+import { holds } from "./Row.ts"
+import type { Line } from "./Row.ts"
+import { rows } from "./Rows.ts"
 
 // Read by every module of the bench when it is loaded, which a row does when it is asked for.
 process.env["TROUPE_BENCH"] = "brief"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { sample } from "../../scripts/bench/Row.ts"
+import { sample } from "../bench/Row.ts"
 
 /** In a process of its own, whose garbage is collected before each count. `npm run bench -- leak` does 100,000 runs. */
 const after = (what: "runs" | "steps", total: number) => sample("leak", what, [String(total)])

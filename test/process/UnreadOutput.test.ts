@@ -93,7 +93,7 @@ it.live(
 for (const [script, ...args] of [
   ["scripts/coverage.ts"],
   ["scripts/simulate.ts", "--seed", "1"],
-  ["scripts/bench/main.ts", "--help"]
+  ["test/bench/main.ts", "--help"]
 ] as const) {
   it.live(`${script} ends quietly with its exit code when nobody reads its output`, () =>
     Effect.gen(function* () {

@@ -12,7 +12,7 @@ import {
   toggle,
   unreadableCommand,
   wholeNumber
-} from "../command/CommandLine.ts"
+} from "../../scripts/command/CommandLine.ts"
 import type { Line } from "./Row.ts"
 import { holds } from "./Row.ts"
 import { rows } from "./Rows.ts"

@@ -5,7 +5,7 @@ import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
 import { sized } from "./Work.ts"
-import { launch, password, user } from "../../test/sql/PostgresServer.ts"
+import { launch, password, user } from "../sql/PostgresServer.ts"
 
 /** No plan gets better, and no window gets worse, because a background worker was there. */
 const alone = `ALTER SYSTEM SET autovacuum = off`
