@@ -94,7 +94,7 @@ export const floors = {
     "tool capability permission approval run replay conversation delivery cost agent memory " +
     "erasure queue entry"
   ).split(" "),
-  features: "api call graph mcp agents platform worlds semstreams".split(" ")
+  features: "operation call graph mcp agents platform worlds semstreams".split(" ")
 } as const
 
 const heightOf = (room: string): number | undefined => {

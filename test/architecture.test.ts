@@ -118,7 +118,7 @@ const refusal = (path: string, name: string): string | undefined => {
       under(name, "effect/ai") ||
       // A pure function of texts: the one engine for patterns that others wrote.
       (name === "re2js" && path === "src/schema/LinearPattern.ts") ||
-      (name === "effect/http-api" && path.startsWith("src/api/")) ||
+      (name === "effect/http-api" && path.startsWith("src/operation/")) ||
       (pureTables.includes(name) && tableReaders.includes(path))
       ? undefined
       : "src holds facts: effect values only"
@@ -273,7 +273,7 @@ describe("architecture", () => {
       }
     }
     const allowed: ReadonlyArray<readonly [path: string, name: string]> = [
-      ["src/api/A.ts", "effect/http-api"],
+      ["src/operation/A.ts", "effect/http-api"],
       ["services/A.ts", "../src/value/Ids.ts"],
       ["layers/compose/A.ts", "../sql/journal/Codes.ts"],
       ["layers/mcp/A.ts", "../network/B.ts"],

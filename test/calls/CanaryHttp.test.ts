@@ -21,7 +21,7 @@ import {
   text
 } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { TroupeApi } from "../../src/api/TroupeApi.ts"
+import { TroupeApi } from "../../src/operation/TroupeApi.ts"
 import type { ToolConfig } from "../../src/call/ToolConfig.ts"
 import { AgentName } from "../../src/value/Ids.ts"
 import { policyOf } from "../../src/permission/Policy.ts"

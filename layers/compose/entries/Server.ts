@@ -7,5 +7,5 @@ export { HttpSettings } from "../../http/boundary/HttpSettings.ts"
  * The API as a value: for clients (`HttpApiClient.make`), for OpenAPI (`OpenApi.fromApi`), and for the application's own
  * documents.
  */
-export { TroupeApi } from "../../../src/api/TroupeApi.ts"
+export { TroupeApi } from "../../../src/operation/TroupeApi.ts"
 export { layer, routes } from "../assembly/HttpSurface.ts"

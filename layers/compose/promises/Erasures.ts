@@ -4,7 +4,7 @@
 import { Effect, Schema } from "effect"
 import { SubjectErasure } from "../../../services/SubjectErasure.ts"
 import { ErasedSubject, ErasureId } from "../../../src/erasure/Erasure.ts"
-import { Limit, limit_default } from "../../../src/api/Page.ts"
+import { Limit, limit_default } from "../../../src/operation/Page.ts"
 import * as Entries from "../../../src/entry/Entries.ts"
 import { inputReader } from "../../../src/schema/InvalidInput.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"

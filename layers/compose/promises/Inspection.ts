@@ -11,8 +11,8 @@ import { CostLedger } from "../../../services/CostLedger.ts"
 import { OutboxReader } from "../../../services/OutboxReader.ts"
 import { OutboxReplayer } from "../../../services/OutboxReplayer.ts"
 import { RunList } from "../../../services/RunList.ts"
-import { CostFilters, LetterFilters, RunFilters } from "../../../src/api/Filters.ts"
-import { After, Limit, limit_default } from "../../../src/api/Page.ts"
+import { CostFilters, LetterFilters, RunFilters } from "../../../src/operation/Filters.ts"
+import { After, Limit, limit_default } from "../../../src/operation/Page.ts"
 import type { Conversation, ConversationMessage } from "../../../src/conversation/Conversation.ts"
 import {
   customerConversation,

@@ -16,9 +16,9 @@ import {
   Needs,
   RequestBody,
   Validation
-} from "../../../src/api/Boundary.ts"
-import type { Problem, ProblemIssue } from "../../../src/api/Problem.ts"
-import { makeProblem } from "../../../src/api/Problem.ts"
+} from "../../../src/operation/Boundary.ts"
+import type { Problem, ProblemIssue } from "../../../src/operation/Problem.ts"
+import { makeProblem } from "../../../src/operation/Problem.ts"
 import { cutText } from "../../../src/value/CutText.ts"
 import { readJson } from "../../../src/value/BoundedJson.ts"
 import type { JsonRefused } from "../../../src/value/BoundedJson.ts"

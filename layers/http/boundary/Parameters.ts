@@ -5,8 +5,8 @@
 import { SchemaAST } from "effect"
 import type { HttpApiEndpoint } from "effect/http-api"
 import { truncateUnits } from "../../../src/value/CutText.ts"
-import type { Problem, ProblemIssue } from "../../../src/api/Problem.ts"
-import { makeProblem } from "../../../src/api/Problem.ts"
+import type { Problem, ProblemIssue } from "../../../src/operation/Problem.ts"
+import { makeProblem } from "../../../src/operation/Problem.ts"
 
 /** The most issues that one problem lists; the first ones are kept. */
 export const issues_max = 20

@@ -7,8 +7,8 @@ import type { Unauthorized } from "../../../services/Credentials.ts"
 import type { JournalError } from "../../../services/RunJournal.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import type { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
-import type { Problem } from "../../../src/api/Problem.ts"
-import { makeProblem } from "../../../src/api/Problem.ts"
+import type { Problem } from "../../../src/operation/Problem.ts"
+import { makeProblem } from "../../../src/operation/Problem.ts"
 import type {
   ApprovalAltered,
   ApprovalExpired,

@@ -4,9 +4,9 @@
  */
 import { Context } from "effect"
 import { HttpApi } from "effect/http-api"
-import { Authentication } from "../../../src/api/Boundary.ts"
-import { TakesBytes } from "../../../src/api/FilesApi.ts"
-import { TroupeApi } from "../../../src/api/TroupeApi.ts"
+import { Authentication } from "../../../src/operation/Boundary.ts"
+import { TakesBytes } from "../../../src/operation/FilesApi.ts"
+import { TroupeApi } from "../../../src/operation/TroupeApi.ts"
 import type { Parameters } from "./Parameters.ts"
 import { noParameters, parametersOf } from "./Parameters.ts"
 import { part } from "./PathShape.ts"

@@ -4,8 +4,8 @@
  * its share is overtaken by others.
  */
 import { Effect } from "effect"
-import { makeProblem } from "../../../src/api/Problem.ts"
-import type { Problem } from "../../../src/api/Problem.ts"
+import { makeProblem } from "../../../src/operation/Problem.ts"
+import type { Problem } from "../../../src/operation/Problem.ts"
 import { Counts } from "./Counts.ts"
 
 export interface ShareBounds {

@@ -3,7 +3,7 @@
  * with the correlation id that is in the response.
  */
 import { Clock, Context, Effect } from "effect"
-import type { Problem } from "../../../src/api/Problem.ts"
+import type { Problem } from "../../../src/operation/Problem.ts"
 import { cutText } from "../../../src/value/CutText.ts"
 import { redact } from "../../../src/error/Redaction.ts"
 import { logText } from "../../../src/value/LogText.ts"

@@ -2,7 +2,7 @@
  * Stores of workspace records, which are optional for a service.
  */
 import { Effect, Option } from "effect"
-import { makeProblem } from "../../../src/api/Problem.ts"
+import { makeProblem } from "../../../src/operation/Problem.ts"
 
 const none = makeProblem(
   404,

@@ -7,9 +7,9 @@ import type { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
 import { KillSwitch } from "../../../services/KillSwitch.ts"
-import type { Authentication, RequestBody, Validation } from "../../../src/api/Boundary.ts"
-import { CurrentPrincipal } from "../../../src/api/Boundary.ts"
-import { TroupeApi } from "../../../src/api/TroupeApi.ts"
+import type { Authentication, RequestBody, Validation } from "../../../src/operation/Boundary.ts"
+import { CurrentPrincipal } from "../../../src/operation/Boundary.ts"
+import { TroupeApi } from "../../../src/operation/TroupeApi.ts"
 import { forbidden, problemOf } from "../boundary/Problems.ts"
 
 export const layer: Layer.Layer<

@@ -13,8 +13,8 @@ import {
   ProblemDetails
 } from "effect/http"
 import { ChannelIngress } from "../../../services/ChannelIngress.ts"
-import { makeProblem } from "../../../src/api/Problem.ts"
-import type { Problem } from "../../../src/api/Problem.ts"
+import { makeProblem } from "../../../src/operation/Problem.ts"
+import type { Problem } from "../../../src/operation/Problem.ts"
 import { isSmallBody } from "../boundary/RequestAdmission.ts"
 import { channels_path } from "../boundary/Routes.ts"
 import { Shares } from "../boundary/Shares.ts"

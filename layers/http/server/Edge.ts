@@ -6,8 +6,8 @@ import { Option, Schema } from "effect"
 import { HttpBody, HttpServerResponse } from "effect/http"
 import type { HttpServer, HttpServerRequest } from "effect/http"
 import { NetAddress } from "effect/net"
-import type { Problem } from "../../../src/api/Problem.ts"
-import { makeProblem, problem_content_type } from "../../../src/api/Problem.ts"
+import type { Problem } from "../../../src/operation/Problem.ts"
+import { makeProblem, problem_content_type } from "../../../src/operation/Problem.ts"
 
 const loopback: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"])
 

@@ -9,7 +9,7 @@ import type { Scope } from "effect"
 import { HttpEffect, HttpServer } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
 import { NetAddress } from "effect/net"
-import { makeProblem, problem_content_type } from "../../../src/api/Problem.ts"
+import { makeProblem, problem_content_type } from "../../../src/operation/Problem.ts"
 
 export type NodeListener = (request: IncomingMessage, response: ServerResponse) => void
 export type WebHandler = (request: Request) => Promise<Response>

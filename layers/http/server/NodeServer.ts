@@ -7,7 +7,7 @@ import { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { Effect, Layer, Schema } from "effect"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { makeProblem, problem_content_type } from "../../../src/api/Problem.ts"
+import { makeProblem, problem_content_type } from "../../../src/operation/Problem.ts"
 import { newCorrelation } from "./Edge.ts"
 
 export interface Listen {

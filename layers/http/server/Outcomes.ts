@@ -14,8 +14,8 @@ import {
   ProblemDetails
 } from "effect/http"
 import { totalMetric } from "../../../src/value/TotalMetric.ts"
-import type { Problem } from "../../../src/api/Problem.ts"
-import { makeProblem } from "../../../src/api/Problem.ts"
+import type { Problem } from "../../../src/operation/Problem.ts"
+import { makeProblem } from "../../../src/operation/Problem.ts"
 import {
   exceptionFrom,
   unreadableException as unreadableError
