@@ -29,7 +29,9 @@ const pureTables: ReadonlyArray<string> = ["ibantools", "libphonenumber-js/min"]
 const tableReaders: ReadonlyArray<string> = ["src/error/Redaction.ts", "src/error/PhoneNumbers.ts"]
 /** Every room may stand on it, and it on none. */
 const floor = "network"
-const pureRooms: ReadonlyArray<string | undefined> = ["runtime", "ephemeral", "memory"]
+/** Rooms that show operations to somebody. */
+const surfaces: ReadonlyArray<string> = ["http"]
+const pureRooms: ReadonlyArray<string | undefined> = ["runtime", "service", "ephemeral", "memory"]
 
 /** What each room within a room may import beside itself. */
 const inner: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<string>>>>> = {
@@ -137,8 +139,11 @@ const refusal = (path: string, name: string): string | undefined => {
     // What touches nothing outside does not dial either.
     if (pureRooms.includes(room) && roomOf(name) === floor)
       return `layers/${room} touches nothing outside`
-    if (room !== "compose" && ![room, floor].includes(roomOf(name)!))
+    if (room !== "compose" && ![room, floor].includes(roomOf(name)!)) {
+      // The effects of operations are below every surface, and above the ports.
+      if (surfaces.includes(room) && roomOf(name) === "service") return undefined
       return "rooms meet only in compose"
+    }
     return innerRefusal(path, name)
   }
   if (drivers.test(name) && room !== "sql") return "only layers/sql imports a driver"
@@ -174,7 +179,7 @@ const waysToTheLoop = (tree: Tree): ReadonlyArray<string> =>
 
 const srcRooms = Object.values(floors).flat().join(" ")
 const layerRooms =
-  "runtime ephemeral sql model network calls mcp channel http telemetry agents semstreams memory compose"
+  "runtime service ephemeral sql model network calls mcp channel http telemetry agents semstreams memory compose"
 const vague = /^(utils?|common|helpers?|shared|types?|misc)$/i
 
 const misnamed = (path: string): string | undefined => {
@@ -241,6 +246,8 @@ describe("architecture", () => {
       ["layers/sql/engine/migrations/0002_a.ts", "./0001_schema.ts"],
       ["layers/http/A.ts", "../runtime/loop/RunLoop.ts"],
       ["layers/network/A.ts", "../calls/B.ts"],
+      ["layers/service/A.ts", "../http/handlers/B.ts"],
+      ["layers/mcp/A.ts", "../service/B.ts"],
       ["layers/runtime/tool/A.ts", "../../network/B.ts"],
       ["layers/http/A.ts", "@electric-sql/pglite"],
       ["layers/compose/A.ts", "@effect/sql-pg"],
@@ -277,6 +284,7 @@ describe("architecture", () => {
       ["services/A.ts", "../src/value/Ids.ts"],
       ["layers/compose/A.ts", "../sql/journal/Codes.ts"],
       ["layers/mcp/A.ts", "../network/B.ts"],
+      ["layers/http/handlers/A.ts", "../../service/B.ts"],
       ["layers/sql/engine/migrations/0001_schema.ts", "./0001_runs.ts"],
       ["src/platform/A.ts", "../worlds/contracts/WorldId.ts"],
       ["src/agents/A.ts", "../platform/contracts/PlatformEvent.ts"],

@@ -43,6 +43,7 @@ const together = [
   "runtime",
   "schema",
   "semstreams",
+  "service",
   "simulation",
   "spectral",
   "sql",

@@ -1,10 +1,14 @@
 /**
  * `troupe token`: makes, lists and revokes tokens of the HTTP API in the store, also where no service runs.
  */
-import { Effect, Schema } from "effect"
+import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import { Effect, Layer, Schema } from "effect"
+import type { Digest } from "effect/crypto"
+import { SecureRandom } from "effect/crypto"
 import { Argument, Command, Flag } from "effect/cli"
 import type * as Stores from "../../layers/compose/assembly/Stores.ts"
-import * as TokenMethods from "../../layers/compose/promises/TokenMethods.ts"
+import { methodOf } from "../../layers/compose/promises/Derived.ts"
+import * as Tokens from "../../layers/service/Tokens.ts"
 import { TokenId } from "../../src/value/Ids.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
 import { Role } from "../../src/principal/Principal.ts"
@@ -18,12 +22,19 @@ const day_ms = 86_400_000
 const page_max = 500
 const days_max = 366
 
+const crypto = Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)
+
 /** Does something in the store that the command names. Sets the exit code 1 where it fails. */
 const inStore = <E>(
   { data, tenant }: Place,
-  does: (by: ReturnType<typeof operator>) => Effect.Effect<void, E, Stores.Stores>
+  does: (
+    by: ReturnType<typeof operator>
+  ) => Effect.Effect<void, E, Stores.Stores | Digest.Digest | SecureRandom.SecureRandom>
 ) => {
-  const work = Effect.suspend(() => does(operator(tenant)))
+  const work = Effect.provide(
+    Effect.suspend(() => does(operator(tenant))),
+    crypto
+  )
   return endWith(Effect.as(overStore(data, work), 0), "not done")
 }
 
@@ -70,7 +81,7 @@ const create = Command.make(
       rest,
       Effect.fnUntraced(function* (by) {
         const wanted = { name, roles, principal: principal ?? name, holds_ms: days * day_ms }
-        const made = yield* TokenMethods.create(wanted, by)
+        const made = yield* methodOf(Tokens.create)(wanted, by)
         const text = `${made.token}\n\nShown this once. ${lineOf(made)}`
         yield* say(rest.json ? JSON.stringify(made) : text)
       })
@@ -85,7 +96,7 @@ const list = Command.make("list", place, (given) =>
       const found: Array<AccessToken> = []
       do {
         const page = { limit: page_max, ...(after === undefined ? undefined : { after }) }
-        const items = yield* TokenMethods.list(page, by)
+        const items = yield* methodOf(Tokens.list)(page, by)
         found.push(...items)
         after = items.length < page_max ? undefined : items.at(-1)?.id
       } while (after !== undefined)
@@ -112,7 +123,7 @@ const revoke = Command.make(
     inStore(
       rest,
       Effect.fnUntraced(function* (by) {
-        const revoked = yield* TokenMethods.revoke(id, by)
+        const revoked = yield* methodOf(Tokens.revoke)(id, by)
         yield* say(rest.json ? JSON.stringify(revoked) : lineOf(revoked))
       })
     )

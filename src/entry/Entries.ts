@@ -47,11 +47,6 @@ export const name = inputReader(
   Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(2_000), Ids.plainText)
 )
 
-/** Decodes a position in a journal: 0 to 2,147,483,647. */
-export const seq = inputReader(
-  Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 - 1 }))
-)
-
 /** Decodes a limit on rows: 1 to `max`. */
 export const limitUpTo = (max: number) =>
   inputReader(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: max })))

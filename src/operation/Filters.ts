@@ -27,8 +27,11 @@ export const CostFilters = Schema.Struct({
 }).check(orderedRange("from", "to"))
 
 export const RunFilters = Schema.Struct({
+  /** Matches no run in quarantine: `quarantined` lists those. */
   status: Schema.optionalKey(RunStatus),
+  /** `approval`: a person has to decide. `unknown`: an operator has to settle a call. */
   waiting: Schema.optionalKey(WaitingFor),
+  /** The agent that their messages went to, or that they have handed the conversation over to. */
   agent: Schema.optionalKey(AgentName),
   /** Only runs whose message was accepted at or after `created_from` and before `created_to`, in ms since 1970. */
   created_from: Schema.optionalKey(Moment),

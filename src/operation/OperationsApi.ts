@@ -1,17 +1,13 @@
 /**
- * The endpoints of the runtime itself: agents, dead letters and health.
+ * The endpoints of the runtime itself: agents and health.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { DeadLetter } from "../delivery/Outbox.ts"
 import { AgentKind } from "../agent/AgentKind.ts"
-import { AgentName, ConversationId, MessageId, RunId } from "../value/Ids.ts"
+import { AgentName, ConversationId, RunId } from "../value/Ids.ts"
 import { UnhostedWork } from "../run/UnhostedWork.ts"
-import { rolesFor } from "../principal/Rights.ts"
-import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
-import { LetterFilters } from "./Filters.ts"
-import { Reason } from "./Page.ts"
-import { Problem404, Problem409, Problem503 } from "./Problem.ts"
+import { Authentication, Validation } from "./Boundary.ts"
+import { Problem503 } from "./Problem.ts"
 
 const Actor = Schema.Struct({
   key: ConversationId,
@@ -46,40 +42,6 @@ export class AgentsApi extends HttpApiGroup.make("agents")
   .middleware(Validation)
   .middleware(Authentication)
   .annotateMerge(OpenApi.annotations({ title: "Agents" })) {}
-
-const letterParams = { event_id: MessageId }
-const resolving = {
-  params: letterParams,
-  payload: Schema.Struct({ reason: Reason }),
-  error: [Problem404, Problem409]
-} as const
-
-const listLetters = HttpApiEndpoint.get("list", "/v1/dead-letters", {
-  query: LetterFilters,
-  success: Schema.Struct({ items: Schema.Array(DeadLetter) })
-}).annotateMerge(OpenApi.annotations({ summary: "Dead letters, newest first" }))
-
-const getLetter = HttpApiEndpoint.get("get", "/v1/dead-letters/:event_id", {
-  params: letterParams,
-  success: DeadLetter,
-  error: Problem404
-}).annotateMerge(OpenApi.annotations({ summary: "A dead letter with its failures" }))
-
-const replay = HttpApiEndpoint.post("replay", "/v1/dead-letters/:event_id/replay", resolving)
-  .annotate(Needs, rolesFor("redeliver"))
-  .annotateMerge(OpenApi.annotations({ summary: "Send a dead letter again" }))
-  .middleware(RequestBody)
-
-const discard = HttpApiEndpoint.post("discard", "/v1/dead-letters/:event_id/discard", resolving)
-  .annotate(Needs, rolesFor("redeliver"))
-  .annotateMerge(OpenApi.annotations({ summary: "Give a dead letter up" }))
-  .middleware(RequestBody)
-
-export class DeadLettersApi extends HttpApiGroup.make("deadLetters")
-  .add(listLetters, getLetter, replay, discard)
-  .middleware(Validation)
-  .middleware(Authentication)
-  .annotateMerge(OpenApi.annotations({ title: "Dead letters" })) {}
 
 const health = HttpApiEndpoint.get("health", "/health", {
   success: Schema.Struct({ status: Schema.Literal("up") })

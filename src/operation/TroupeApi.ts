@@ -6,38 +6,40 @@ import { ApprovalsApi } from "./ApprovalsApi.ts"
 import { AuthorizationsApi } from "./AuthorizationsApi.ts"
 import { ClientCallsApi } from "./ClientCallsApi.ts"
 import { ConversationsApi } from "./ConversationsApi.ts"
-import { CostsApi } from "./CostsApi.ts"
+import * as CostOperations from "./CostOperations.ts"
 import { DraftsApi } from "./DraftsApi.ts"
-import { ErasuresApi } from "./ErasuresApi.ts"
+import * as ErasureOperations from "./ErasureOperations.ts"
+import { groupOf } from "./Endpoint.ts"
 import { EventsApi } from "./EventsApi.ts"
 import { FilesApi } from "./FilesApi.ts"
-import { KillSwitchApi } from "./KillSwitchApi.ts"
+import * as KillSwitchOperations from "./KillSwitchOperations.ts"
 import { NoticesApi } from "./NoticesApi.ts"
-import { AgentsApi, DeadLettersApi, HealthApi } from "./OperationsApi.ts"
-import { QuarantineApi } from "./QuarantineApi.ts"
+import * as DeadLetterOperations from "./DeadLetterOperations.ts"
+import { AgentsApi, HealthApi } from "./OperationsApi.ts"
+import * as QuarantineOperations from "./QuarantineOperations.ts"
 import { RecordsApi } from "./RecordsApi.ts"
-import { RunsApi } from "./RunsApi.ts"
-import { TokensApi } from "./TokensApi.ts"
+import * as RunOperations from "./RunOperations.ts"
+import * as TokenOperations from "./TokenOperations.ts"
 
 export class TroupeApi extends HttpApi.make("troupe")
   .add(
     ConversationsApi,
-    RunsApi,
+    groupOf("runs", "Runs", RunOperations),
     ApprovalsApi,
     AuthorizationsApi,
     ClientCallsApi,
-    CostsApi,
+    groupOf("costs", "Costs", CostOperations),
     AgentsApi,
-    DeadLettersApi,
-    KillSwitchApi,
-    QuarantineApi,
+    groupOf("deadLetters", "Dead letters", DeadLetterOperations),
+    groupOf("killSwitch", "Kill switch", KillSwitchOperations),
+    groupOf("quarantine", "Quarantine", QuarantineOperations),
     RecordsApi,
     DraftsApi,
     EventsApi,
     FilesApi,
     NoticesApi,
-    TokensApi,
-    ErasuresApi,
+    groupOf("tokens", "Tokens", TokenOperations),
+    groupOf("erasures", "Erasures", ErasureOperations),
     HealthApi
   )
   // An unknown member is a mistake or a false claim (`approved_by`), so it is refused; all issues are reported

@@ -39,13 +39,17 @@ const table = {
   inspect: {
     embed: [
       "runs",
+      "run",
+      "runEvents",
       "pending",
       "unknown",
       "unhosted",
       "records",
       "memories",
       "costs",
-      "deadLetters"
+      "deadLetters",
+      "deadLetter",
+      "toolsStopped"
     ],
     http: [
       "GET /v1/runs",

@@ -31,6 +31,16 @@ export class RunQuarantined extends Schema.TaggedError<RunQuarantined>()("RunQua
   }
 }
 
+/** The run's journal folds: it is read as that of any run. */
+export class RunNotQuarantined extends Schema.TaggedError<RunNotQuarantined>()(
+  "RunNotQuarantined",
+  { run_id: Schema.String }
+) {
+  override get message(): string {
+    return `run ${this.run_id} is not in quarantine: its journal folds`
+  }
+}
+
 /** A run in quarantine, as operators see it. */
 export const QuarantinedRun = Schema.Struct({
   run_id: RunId,

@@ -38,23 +38,6 @@ export const RunItem = Schema.Struct({
 }).annotate({ identifier: "RunItem" })
 export interface RunItem extends Schema.Schema.Type<typeof RunItem> {}
 
-/** Which runs a list shows: all if it is empty. */
-export interface RunsQuery {
-  /** Matches no run in quarantine: `quarantined` lists those. */
-  readonly status?: RunItem["status"]
-  /** `approval`: a person has to decide. `unknown`: an operator has to settle a call. */
-  readonly waiting?: WaitingFor
-  /** The agent that their messages went to, or that they have handed the conversation over to. */
-  readonly agent?: string
-  /** Runs whose message was accepted at or after `created_from` and before `created_to`, in ms since 1970. */
-  readonly created_from?: number
-  readonly created_to?: number
-  /** At most 500; absent = 50. */
-  readonly limit?: number
-  /** Those behind this one, the last of the page before. */
-  readonly after?: string
-}
-
 const message_shown = 200
 
 /** What is known of a run beside its task and its head. */

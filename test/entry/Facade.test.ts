@@ -95,10 +95,10 @@ describe("the facade", () => {
     largeRun(async (troupe, run) => {
       const seqs: Array<number> = []
       const sizes: Array<number> = []
-      for (let rows = await troupe.rawEvents(run); rows.length > 0;) {
-        sizes.push(rows.reduce((sum, { payload }) => sum + payload.length, 0))
+      for (let rows = await troupe.runEvents(run, { limit: 500 }); rows.length > 0;) {
+        sizes.push(rows.reduce((sum, { event }) => sum + JSON.stringify(event).length, 0))
         seqs.push(...rows.map(({ seq }) => seq))
-        rows = await troupe.rawEvents(run, seqs.length)
+        rows = await troupe.runEvents(run, { limit: 500, after: seqs.length - 1 })
       }
       assert.lengthOf(sizes, 2)
       for (const size of sizes) assert.isBelow(size, 11_100_000)
@@ -162,10 +162,10 @@ describe("the facade", () => {
         ["InvalidInput", troupe.decide("x", say, boss)],
         ["InvalidInput", troupe.cancel("x", service_principal, "enough")],
         ["InvalidInput", troupe.records("x")],
-        ["InvalidInput", troupe.rawEvents(nobody, 1.5)],
-        ["InvalidInput", troupe.rawEvents(nobody, -1)],
+        ["InvalidInput", troupe.rawEvents(nobody, { after: 1.5 })],
+        ["InvalidInput", troupe.rawEvents(nobody, { after: -2 })],
         ["InvalidInput", troupe.rawEvents(nobody, "x" as never)],
-        ["InvalidInput", troupe.rawEvents(nobody, 1e12)],
+        ["InvalidInput", troupe.rawEvents(nobody, { after: 1e12 })],
         ["InvalidInput", troupe.rawEvents(nobody, null as never)],
         ["InvalidInput", troupe.result("x")],
         ["InvalidInput", troupe.ask({ agent: "shop", text: "" })],
@@ -175,7 +175,7 @@ describe("the facade", () => {
         ["InvalidInput", troupe.ask(message, boss, { foo: 1 } as never)],
         ["InvalidInput", troupe.ask(message, boss, null as never)],
         ["InvalidInput", troupe.pending("boss" as never)],
-        ["InvalidInput", troupe.stopTools("no" as never, boss)],
+        ["InvalidInput", troupe.stopTools("no" as never, service_principal)],
         ["ApprovalNotFound", troupe.decide(none, say, boss)],
         ["RunNotFound", troupe.cancel(none, service_principal, "enough")],
         ["RunNotFound", troupe.records(none)],

@@ -2,7 +2,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { NodeService } from "../../layers/compose/promises/NodeService.ts"
-import type { DeadLettersQuery } from "../../layers/compose/promises/MethodShapes.ts"
 import { start } from "../../layers/compose/entries/Embed.ts"
 import { layer as scripted, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { Outbox } from "../../services/Outbox.ts"
@@ -140,7 +139,7 @@ describe("dead letters", () => {
         (started) => Effect.promise(() => started.stop())
       )
       yield* Effect.promise(async () => {
-        const listed = async (query: DeadLettersQuery = {}, by = olga) =>
+        const listed = async (query: Parameters<NodeService["deadLetters"]>[0] = {}, by = olga) =>
           (await troupe.deadLetters(query, by)).map(({ event_id }) => event_id as string)
         assert.sameMembers(await listed(), [letter, other])
         assert.deepStrictEqual(await listed({ handler_name: "nothing" }), [])

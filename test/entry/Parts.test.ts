@@ -114,7 +114,7 @@ describe("messages with files", () => {
       const messages = await second.troupe.messages(asked.conversation)
       assert.deepStrictEqual(messages[0]?.parts as unknown, shown.parts)
       assert.notProperty(messages[1], "parts")
-      const rows = JSON.stringify(await second.troupe.rawEvents(asked.run))
+      const rows = JSON.stringify(await second.troupe.runEvents(asked.run))
       assert.include(rows, digest)
       assert.isBelow(rows.length, 20_000)
       await second.troupe.stop()
@@ -132,7 +132,7 @@ describe("messages with files", () => {
         data: new Uint8Array(randomBytes(bytes))
       }))
       const { run } = await troupe.ask({ agent: "shop", text: "Look", parts })
-      return JSON.stringify(await troupe.rawEvents(run)).length
+      return JSON.stringify(await troupe.runEvents(run)).length
     }
     try {
       const [few, small, large, more] = [
@@ -358,7 +358,7 @@ describe("files of results and answers", () => {
       }
       const messages = await troupe.messages(answer.conversation)
       assert.deepInclude(messages.at(-1) as object, { role: "assistant", files: [made] })
-      const rows = JSON.stringify(await troupe.rawEvents(answer.run))
+      const rows = JSON.stringify(await troupe.runEvents(answer.run))
       assert.include(rows, file.digest)
       assert.isBelow(rows.length, 20_000)
     } finally {

@@ -7,6 +7,8 @@ import { Credentials } from "../../services/Credentials.ts"
 import { TokenId } from "../../src/value/Ids.ts"
 import type { Who } from "./Service.ts"
 import { ask, layer as service, layerWith, listen } from "./Service.ts"
+import { CallerToken } from "../../src/operation/Operation.ts"
+import * as Tokens from "../../layers/service/Tokens.ts"
 
 const path = "/v1/tokens"
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex")
@@ -79,11 +81,9 @@ layer(service, { excludeTestServices: true })("/v1/tokens", (it) => {
       // Between the check of the request and the making of a token.
       const credentials = yield* Credentials
       const by = yield* credentials.verify(Redacted.make(child.json.token))
-      const late = credentials.create(
-        { name: "late", roles: ["admin"], holds_ms: 60_000 },
-        by,
-        Redacted.make(token)
-      )
+      const late = Tokens.create
+        .perform(Effect.succeed({ name: "late", roles: ["admin"], holds_ms: 60_000 }), by)
+        .pipe(Effect.provideService(CallerToken, Redacted.make(token)))
       assert.strictEqual((yield* Effect.flip(late))._tag, "Unauthorized")
     })
   )

@@ -9,7 +9,6 @@ import type { Options } from "../../layers/compose/options/ServiceOptions.ts"
 import { start } from "../../layers/compose/entries/Embed.ts"
 import { call, calls, layer, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec, tool } from "../../src/index.ts"
-import type { RunsQuery } from "../../src/run/RunItem.ts"
 
 const [store = "", log = "", units = ""] = process.argv.slice(2)
 const results = 4
@@ -49,7 +48,7 @@ const troupe = await start({
 
 const counts = async () => {
   const found: Record<string, number> = {}
-  for (let query: RunsQuery = { limit: 500 }; ;) {
+  for (let query: Parameters<typeof troupe.runs>[0] = { limit: 500 }; ;) {
     const page = await troupe.runs(query)
     for (const { status } of page) found[status] = (found[status] ?? 0) + 1
     const last = page.at(-1)

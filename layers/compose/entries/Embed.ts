@@ -20,7 +20,7 @@ export type { Http, Token } from "../options/ServerOptions.ts"
 export type { ObserversInput } from "../options/ObserversInput.ts"
 export type { RetentionOptions } from "../assembly/Stores.ts"
 export type { PostgresStore } from "../options/ServiceOptions.ts"
-export type { IssuedToken } from "../promises/TokenMethods.ts"
+export type { IssuedToken } from "../../../src/operation/TokenOperations.ts"
 export type * from "../promises/MethodShapes.ts"
 
 /** Starts a runtime and recovers the work that an earlier one left. Rejects with the typed error that prevented the start. */

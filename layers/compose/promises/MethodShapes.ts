@@ -2,11 +2,7 @@
  * Arguments and results of the methods of a service that `start` starts, except messages and answers.
  */
 import type { FilePart } from "../../../src/conversation/Part.ts"
-import type { CostGroup } from "../../../src/cost/CostTotal.ts"
-import type { DeadLetterStatus } from "../../../src/delivery/Outbox.ts"
 import type { MemoryTier } from "../../../src/memory/MemoryRow.ts"
-import type { Time } from "../../../src/value/Times.ts"
-import type { Role } from "../../../src/principal/Principal.ts"
 
 /** A CloudEvent 1.0 in structured form. Extension attributes are ignored. */
 export interface PublishedEvent {
@@ -50,35 +46,6 @@ export interface MemoriesQuery extends MemoryOf {
   readonly all?: boolean
 }
 
-/** Selects the turns that are summed up; all turns if it is empty. */
-export interface CostsQuery {
-  readonly by?: CostGroup
-  /** Only turns that were journaled at or after `from` and before `to`, in ms since 1970. */
-  readonly from?: number
-  readonly to?: number
-  readonly agent?: string
-  readonly model?: string
-  readonly run?: string
-  /** Only what this tool spent on models; the tool's plain name. */
-  readonly tool?: string
-  readonly trace_id?: string
-  readonly limit?: number
-  /** The key of the last total of the page before. */
-  readonly after?: string
-}
-
-export interface DeadLettersQuery {
-  readonly handler_name?: string
-  /** Only letters that became dead at or after `dead_from` and at or before `dead_to`, in ms since 1970. */
-  readonly dead_from?: number
-  readonly dead_to?: number
-  /** Absent = `dead`. */
-  readonly status?: DeadLetterStatus
-  readonly limit?: number
-  /** The page begins after this letter, which is the last one of the page before. */
-  readonly after?: string
-}
-
 export interface TextOfRecord {
   /** Unique within its place; 1 to 200 characters. */
   readonly name: string
@@ -88,15 +55,4 @@ export interface TextOfRecord {
   readonly threshold?: number
   /** The anchor of the persistent tier that the text applies to. Absent = `workspace/<tenant>`. */
   readonly place?: string
-}
-
-/** A token to create, for the tenant of the caller. */
-export interface NewToken {
-  /** The purpose of the token; 1 to 100 characters. */
-  readonly name: string
-  readonly roles: ReadonlyArray<Role>
-  /** The id of the principal that the token stands for. Absent = the caller. */
-  readonly principal?: string
-  /** How long the token is valid: one minute to 366 days. Absent = 90 days. */
-  readonly holds_ms?: Time
 }

@@ -6,9 +6,7 @@ import type { ClientAnswer, ClientCall } from "../../../src/approval/ClientCall.
 import type { AnyDecision } from "../../../src/approval/DecisionPayload.ts"
 import type { Time } from "../../../src/value/Times.ts"
 import type { PrincipalInput } from "../../../src/principal/Principal.ts"
-import type { QuarantinedRun, RawEvent } from "../../../src/run/Quarantine.ts"
 import type { Settlement } from "../../../src/run/RunCommand.ts"
-import type { RunItem, RunsQuery } from "../../../src/run/RunItem.ts"
 import type { UnhostedWork } from "../../../src/run/UnhostedWork.ts"
 import type { UnknownCall } from "../../../src/run/UnknownCall.ts"
 import type { CallRecord } from "../../../src/tool/CallRecord.ts"
@@ -17,33 +15,33 @@ import type { ToolListing } from "../../../src/tool/Registry.ts"
 import type { PartInput } from "../../../src/conversation/Part.ts"
 import type { ChannelBinding } from "../../../src/conversation/ChannelBinding.ts"
 import type { Conversation, ConversationMessage } from "../../../src/conversation/Conversation.ts"
-import type { CostTotal } from "../../../src/cost/CostTotal.ts"
-import type { DeadLetter } from "../../../src/delivery/Outbox.ts"
 import type { ReceivedEvent } from "../../../src/delivery/IncomingEvent.ts"
 import type { Notice, NoticePreferences } from "../../../src/delivery/Notice.ts"
 import type { MemoryRow } from "../../../src/memory/MemoryRow.ts"
 import type { FeedItem } from "../../../services/AgentRuntime.ts"
 import type { McpServerStatus } from "../../../services/McpServers.ts"
 import type { Erasure } from "../../../services/MemoryStore.ts"
-import type { ErasureRecord, ErasureReport } from "../../../src/erasure/Erasure.ts"
 import type { AnySchema, Decoded } from "../../../src/tool/ToolCodec.ts"
 import type { Answer, AnswerWith, Following, Wait } from "./Answer.ts"
 import type { RunPart, RunPartWith } from "./RunStream.ts"
 import type { HttpMethods } from "../assembly/Served.ts"
-import type { IssuedToken } from "./TokenMethods.ts"
+import type * as CostOperations from "../../../src/operation/CostOperations.ts"
+import type * as DeadLetterOperations from "../../../src/operation/DeadLetterOperations.ts"
+import type * as ErasureOperations from "../../../src/operation/ErasureOperations.ts"
+import type * as KillSwitchOperations from "../../../src/operation/KillSwitchOperations.ts"
+import type { ArgumentsOf, Operation, ResultOf } from "../../../src/operation/Operation.ts"
+import type * as QuarantineOperations from "../../../src/operation/QuarantineOperations.ts"
+import type * as RunOperations from "../../../src/operation/RunOperations.ts"
+import type * as TokenOperations from "../../../src/operation/TokenOperations.ts"
 import type {
   PublishedEvent,
   NoticesQuery,
   StoredFile,
   MemoryOf,
   MemoriesQuery,
-  CostsQuery,
-  DeadLettersQuery,
-  TextOfRecord,
-  NewToken
+  TextOfRecord
 } from "./MethodShapes.ts"
 import type { BindTo } from "../options/ServiceOptions.ts"
-import type { AccessToken } from "../../../src/permission/AccessToken.ts"
 
 export interface Send {
   /** Absent, in a conversation = the agent that it was handed over to, or else the one that got its last message. */
@@ -84,6 +82,9 @@ export interface SendTo<ContextSchema extends AnySchema> extends Omit<Send, "age
 }
 
 export type AnySend<ContextSchema extends AnySchema> = Send | SendTo<ContextSchema>
+
+/** The method of an operation: what it takes one by one, the rest as one object, and who asks. */
+type Method<O extends Operation> = (...args: ArgumentsOf<O>) => Promise<ResultOf<O>>
 
 export interface Sent {
   readonly run: string
@@ -206,7 +207,14 @@ export interface NodeService extends HttpMethods {
    */
   readonly answerClientCall: (id: string, answer: ClientAnswer, by: PrincipalInput) => Promise<void>
   /** Runs of the principal's tenant, newest first: 50 per page unless `limit` (to 500) is set. */
-  readonly runs: (query?: RunsQuery, by?: PrincipalInput) => Promise<ReadonlyArray<RunItem>>
+  readonly runs: Method<typeof RunOperations.list>
+  /** A run and what it waits for, folded from its journal. Rejects with `RunNotFound` or, if it does not fold, `RunQuarantined`. */
+  readonly run: Method<typeof RunOperations.get>
+  /**
+   * A run's events as people are shown them, behind the seq `after`: 50 per page unless `limit` (to 500) is set, and few of large
+   * ones. [] = the end.
+   */
+  readonly runEvents: Method<typeof RunOperations.events>
   /** Conversations, newest first: 50 per page unless `limit` (to 500) is set. `after` is the last id of the page before. */
   readonly conversations: (
     page?: { readonly limit?: number; readonly after?: string },
@@ -221,20 +229,15 @@ export interface NodeService extends HttpMethods {
   /** A file of the conversation, by its digest. Rejects with `FileNotFound`, for a customer also if a tool returned it. */
   readonly file: (conversation: string, digest: string, by?: PrincipalInput) => Promise<StoredFile>
   /** Totals of what models cost, by agent unless the query's `by` is set, sorted by key. Needs `prices`. */
-  readonly costs: (query?: CostsQuery, by?: PrincipalInput) => Promise<ReadonlyArray<CostTotal>>
+  readonly costs: Method<typeof CostOperations.list>
   /** Undeliverable messages, newest first: 50 per page unless `limit` (to 500) is set; `after` is the last of the page before. */
-  readonly deadLetters: (
-    query?: DeadLettersQuery,
-    by?: PrincipalInput
-  ) => Promise<ReadonlyArray<DeadLetter>>
+  readonly deadLetters: Method<typeof DeadLetterOperations.list>
+  /** One dead letter with its failures. Rejects with `DeadLetterNotFound` if the tenant has no such one. */
+  readonly deadLetter: Method<typeof DeadLetterOperations.get>
   /** Sends a dead letter again, once. Rejects with `DeadLetterResolved` if it was already replayed or discarded. */
-  readonly replayDeadLetter: (event_id: string, reason: string, by: PrincipalInput) => Promise<void>
+  readonly replayDeadLetter: Method<typeof DeadLetterOperations.replay>
   /** Marks a dead letter as not to be sent again. */
-  readonly discardDeadLetter: (
-    event_id: string,
-    reason: string,
-    by: PrincipalInput
-  ) => Promise<void>
+  readonly discardDeadLetter: Method<typeof DeadLetterOperations.discard>
   /** Calls whose outcome is unknown, oldest first, at most 500. `settle` records the outcome of each. */
   readonly unknown: (by?: PrincipalInput) => Promise<ReadonlyArray<UnknownCall>>
   /** Work that waits for an agent that no living process hosts, sorted by agent; at most 500. */
@@ -248,19 +251,20 @@ export interface NodeService extends HttpMethods {
     by: PrincipalInput
   ) => Promise<void>
   /** Stops every tool of `by`'s tenant, or lets them run again: here at once, elsewhere 2 s later (`KillSwitch` says the rest). */
-  readonly stopTools: (stopped: boolean, by: PrincipalInput) => Promise<void>
+  readonly stopTools: Method<typeof KillSwitchOperations.turn>
+  /** Whether every tool of `by`'s tenant is stopped, by its own switch or by that of the process. */
+  readonly toolsStopped: Method<typeof KillSwitchOperations.get>
   /** For whoever runs the process: stops all tenants' tools, whatever their own switches say, or ends that. Not over HTTP. */
   readonly stopAllTools: (stopped: boolean) => Promise<void>
-  /** Runs of the tenant in quarantine, because their journal does not fold, the one found first at the start; at most 500. */
-  readonly quarantined: (by?: PrincipalInput) => Promise<ReadonlyArray<QuarantinedRun>>
-  /** Stored rows of a run, readable or not, from `from` (0) on; at most 10,000, and few of large ones. [] = the end. */
-  readonly rawEvents: (
-    run: string,
-    from?: number,
-    by?: PrincipalInput
-  ) => Promise<ReadonlyArray<RawEvent>>
+  /** Runs of the tenant whose journal does not fold, the one found first at the start: 50 per page unless `limit` (to 500) is set. */
+  readonly quarantined: Method<typeof QuarantineOperations.list>
+  /**
+   * Stored rows of a run in quarantine, readable or not, behind the seq `after`: 50 per page unless `limit` (to 500) is set, and
+   * few of large ones. [] = the end. Rejects with `RunNotQuarantined` if its journal folds.
+   */
+  readonly rawEvents: Method<typeof QuarantineOperations.events>
   /** Folds a run in quarantine again, and lets it continue if it folds; for operators. */
-  readonly releaseRun: (run: string, by: PrincipalInput) => Promise<void>
+  readonly releaseRun: Method<typeof QuarantineOperations.release>
   /**
    * Records of a run's calls, oldest first; at most 500. They are stored only with the option `record`, shortly after the call.
    * Rejects with `RunNotFound` if there is no such run.
@@ -286,15 +290,9 @@ export interface NodeService extends HttpMethods {
    * that names it. Journals keep digests, whose key is in the report and nowhere else. Rejects with `SubjectIsActive` while a run
    * of its conversations is not over. For admins. Repeating it erases what was added since.
    */
-  readonly erase: (
-    request: { readonly subject: string },
-    by: PrincipalInput
-  ) => Promise<ErasureReport>
+  readonly erase: Method<typeof ErasureOperations.erase>
   /** Erasures in the principal's tenant, newest first: 50 per page unless `limit` (to 500) is set. For admins. */
-  readonly erasures: (
-    page: { readonly limit?: number; readonly after?: string },
-    by: PrincipalInput
-  ) => Promise<ReadonlyArray<ErasureRecord>>
+  readonly erasures: Method<typeof ErasureOperations.list>
   /** Registers a text of record, or replaces that of its name: no copy of it can become a memory. At most 1,000 a place. */
   readonly registerText: (text: TextOfRecord, by: PrincipalInput) => Promise<void>
   /**
@@ -326,14 +324,11 @@ export interface NodeService extends HttpMethods {
    * Creates a token for the HTTP API, for `by`'s tenant; for admins. The result is the only place with its text (`token`); only
    * its SHA-256 is stored. Any process over the same store accepts it until it expires or `revokeToken` resolves.
    */
-  readonly createToken: (token: NewToken, by: PrincipalInput) => Promise<IssuedToken>
+  readonly createToken: Method<typeof TokenOperations.create>
   /** Tokens that were created in `by`'s tenant, newest first: 50 per page unless `limit` (to 500) is set. */
-  readonly tokens: (
-    page: { readonly limit?: number; readonly after?: string },
-    by: PrincipalInput
-  ) => Promise<ReadonlyArray<AccessToken>>
+  readonly tokens: Method<typeof TokenOperations.list>
   /** Revokes a token: once this resolves, no process accepts it. Rejects with `TokenNotFound` if the tenant has no such token. */
-  readonly revokeToken: (id: string, by: PrincipalInput) => Promise<AccessToken>
+  readonly revokeToken: Method<typeof TokenOperations.revoke>
   /** Tools that workers offer to run for `remote`, sorted by name; those of workers that are gone are not `available`. */
   readonly workerTools: () => Promise<ReadonlyArray<ToolListing>>
   /** The MCP servers, the definitions that they offer, and which of them are accepted. */

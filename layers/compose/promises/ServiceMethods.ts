@@ -28,16 +28,21 @@ import { TaskStore } from "../../../services/TaskStore.ts"
 import { ToolQueue } from "../../../services/ToolQueue.ts"
 import type { Wait } from "./Answer.ts"
 import * as ChannelMethods from "./ChannelMethods.ts"
-import * as Erasures from "./Erasures.ts"
+import * as Costs from "../../service/Costs.ts"
+import * as DeadLetters from "../../service/DeadLetters.ts"
+import * as Erasures from "../../service/Erasures.ts"
+import * as KillSwitches from "../../service/KillSwitches.ts"
+import * as Quarantine from "../../service/Quarantine.ts"
+import * as Runs from "../../service/Runs.ts"
+import * as Tokens from "../../service/Tokens.ts"
+import { methodsOf } from "./Derived.ts"
 import * as Inspection from "./Inspection.ts"
 import { listRuns } from "./ListedRuns.ts"
 import * as Memories from "./Memories.ts"
 import { sendMessage } from "./MessageSending.ts"
 import type { NodeService, Send, Sent } from "./NodeService.ts"
 import { service_principal } from "./ServicePrincipal.ts"
-import * as Quarantine from "./Quarantine.ts"
 import type { Services } from "./StartedLayer.ts"
-import * as TokenMethods from "./TokenMethods.ts"
 import { typedMessage, typedWait, withValue, withValues } from "./TypedAnswer.ts"
 import { answerOfRun, answerOfTask, readWait, streamRun } from "./Waiting.ts"
 import { openFeed, watchFeed } from "./WatchedFeed.ts"
@@ -129,7 +134,6 @@ const decisionMethods = {
     AgentRuntime.use((agents) => agents.interrupt(id as RunId, by, reason)),
   settle: (id, call, settlement, by) =>
     AgentRuntime.use((agents) => agents.settle(id as RunId, call as CallId, settlement, by)),
-  stopTools: (stopped, by) => KillSwitch.use(({ turn }) => turn(stopped, by)),
   stopAllTools: (stopped) => KillSwitch.use(({ turnAll }) => turnAll(stopped))
 } satisfies AsEffects
 
@@ -164,9 +168,6 @@ const authorizationMethods = {
 } satisfies AsEffects
 
 const runListMethods = {
-  quarantined: (by = service_principal) => Quarantine.list(by),
-  rawEvents: (id, from = 0, by = service_principal) => Quarantine.rows(id, from, by),
-  releaseRun: (id, by) => Quarantine.release(id, by),
   records: (id, by = service_principal) =>
     Effect.gen(function* () {
       const { tenant } = yield* Entries.entitled(by, "inspect")
@@ -175,7 +176,6 @@ const runListMethods = {
       if (task === undefined) return yield* new RunNotFound({ run_id })
       return yield* CallRecords.use((records) => records.ofRun(tenant, run_id, 500))
     }),
-  runs: (query = {}, by = service_principal) => Inspection.runs(query, by),
   unknown: (by = service_principal) =>
     listRuns(by, ({ tenant }, runs) => runs.unknown({ tenant, limit: 500 })),
   unhosted: (by = service_principal) =>
@@ -186,29 +186,39 @@ const inspectionMethods = {
   conversations: (page = {}, by = service_principal) => Inspection.conversations(page, by),
   messages: (conversation, page = {}, by = service_principal) =>
     Inspection.messages(conversation, page, by),
-  file: (conversation, digest, by = service_principal) => Inspection.file(conversation, digest, by),
-  costs: (query = {}, by = service_principal) => Inspection.costs(query, by),
-  deadLetters: (query = {}, by = service_principal) => Inspection.deadLetters(query, by),
-  replayDeadLetter: (event_id, reason, by) =>
-    Inspection.resolveLetter("replay", event_id, reason, by),
-  discardDeadLetter: (event_id, reason, by) =>
-    Inspection.resolveLetter("discard", event_id, reason, by)
+  file: (conversation, digest, by = service_principal) => Inspection.file(conversation, digest, by)
 } satisfies AsEffects
 
 const memoryMethods = {
   memories: (query, by = service_principal) => Memories.list(query, by),
   undoMemory: (of, id, by) => Memories.undo(of, id, by),
   eraseMemories: (subject, by) => Memories.erase(subject, by),
-  registerText: (text, by) => Memories.register(text, by),
-  erase: (request, by) => Erasures.erase(request, by),
-  erasures: (page, by) => Erasures.list(page, by)
+  registerText: (text, by) => Memories.register(text, by)
 } satisfies AsEffects
 
-const tokenMethods = {
-  createToken: (request, by) => TokenMethods.create(request, by),
-  tokens: (page, by) => TokenMethods.list(page, by),
-  revokeToken: (id, by) => TokenMethods.revoke(id, by)
-} satisfies AsEffects
+/** The operations that have a method, by its name. */
+export const operations = {
+  costs: Costs.list,
+  deadLetters: DeadLetters.list,
+  deadLetter: DeadLetters.get,
+  replayDeadLetter: DeadLetters.replay,
+  discardDeadLetter: DeadLetters.discard,
+  erase: Erasures.erase,
+  erasures: Erasures.list,
+  toolsStopped: KillSwitches.get,
+  stopTools: KillSwitches.turn,
+  quarantined: Quarantine.list,
+  rawEvents: Quarantine.events,
+  releaseRun: Quarantine.release,
+  runs: Runs.list,
+  run: Runs.get,
+  runEvents: Runs.events,
+  createToken: Tokens.create,
+  tokens: Tokens.list,
+  revokeToken: Tokens.revoke
+}
+
+const derivedMethods = methodsOf(operations) satisfies AsEffects
 
 const channelMethods = {
   publish: (event, by) => ChannelMethods.publish(event, by),
@@ -242,5 +252,5 @@ export const methods = {
   ...memoryMethods,
   ...channelMethods,
   ...toolMethods,
-  ...tokenMethods
+  ...derivedMethods
 } satisfies AsEffects

@@ -3,7 +3,9 @@
  * for Effects. Modules that an option needs are loaded only if it is given.
  */
 import { getHeapStatistics } from "node:v8"
+import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Effect, Layer, Result } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { withDefaults } from "../../../src/value/Defaults.ts"
 import { graphAgent } from "../../../src/graph/GraphAgent.ts"
 import { inMilliseconds, milliseconds } from "../../../src/value/Times.ts"
@@ -215,7 +217,8 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
     Layer.provideMerge(warnWhileBuilding("its store", storesOf(options))),
     Layer.provide(Layer.merge(filesOf(options.files), boundsOf(options))),
     Layer.provideMerge(telemetry),
-    Layer.provideMerge(Layer.succeed(CustomerAgents, customer_agents))
+    Layer.provideMerge(Layer.succeed(CustomerAgents, customer_agents)),
+    Layer.provideMerge(Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto))
   )
 })
 

@@ -6,16 +6,12 @@ import { Effect } from "effect"
 import type { Redacted } from "effect"
 import { openConversation } from "../../../services/ConversationStore.ts"
 import type { Credentials } from "../../../services/Credentials.ts"
-import type { StoreError } from "../../../services/StoreError.ts"
-import type { TaskStore } from "../../../services/TaskStore.ts"
 import type { Problem } from "../../../src/operation/Problem.ts"
 import type { Conversation } from "../../../src/conversation/Conversation.ts"
-import { agentRefusal, isOpenTo } from "../../../src/conversation/CustomerAccess.ts"
-import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
-import type { AgentName, RunId } from "../../../src/value/Ids.ts"
+import { agentRefusal } from "../../../src/conversation/CustomerAccess.ts"
+import type { AgentName } from "../../../src/value/Ids.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import { isLimitedToOwn } from "../../../src/principal/Rights.ts"
-import { RunNotFound } from "../../../src/run/RunCommand.ts"
 import { forbidden, problemOf } from "./Problems.ts"
 
 /**
@@ -55,18 +51,4 @@ export const conversationFor = (
 ): Effect.Effect<Conversation, Problem<403> | Problem<404> | Problem<503>> =>
   Effect.mapError(openConversation(...of), (error) =>
     error._tag === "NotForCustomers" ? forbidden(error.message) : problemOf(error)
-  )
-
-/** The task of a run of the principal's tenant; a customer finds only the tasks of messages that it sent itself. */
-export const taskFor = (
-  store: TaskStore["Service"],
-  principal: Principal,
-  id: RunId
-): Effect.Effect<AgentTask, Problem<404> | Problem<503>> =>
-  Effect.flatMap(
-    Effect.mapError(store.read(principal.tenant, id), problemOf<StoreError>),
-    (task): Effect.Effect<AgentTask, Problem<404>> =>
-      task === undefined || !isOpenTo(principal, "follow", task.by)
-        ? Effect.fail(problemOf(new RunNotFound({ run_id: id })))
-        : Effect.succeed(task)
   )

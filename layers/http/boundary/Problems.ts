@@ -46,7 +46,7 @@ import type {
 } from "../../../src/permission/Authorization.ts"
 import type { SubjectIsActive } from "../../../src/erasure/Erasure.ts"
 import type { TokenNotFound, TooManyTokens } from "../../../src/permission/AccessToken.ts"
-import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
+import type { RunNotQuarantined, RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { CallNotUnknown, RunIsOver, RunNotFound } from "../../../src/run/RunCommand.ts"
 import { keepSaid } from "./StoreFaults.ts"
 
@@ -86,6 +86,7 @@ export type PortError =
   | RecordNotFound
   | RunIsOver
   | RunNotFound
+  | RunNotQuarantined
   | RunQuarantined
   | ShuttingDown
   | StoreError
@@ -133,6 +134,7 @@ const kinds = {
   RunIsOver: [409, "run-is-over", "The run has ended"],
   RunQuarantined: [409, "run-quarantined", "The run is in quarantine"],
   RunNotFound: [404, "run-not-found", "Run not found"],
+  RunNotQuarantined: [404, "not-in-quarantine", "The run is not in quarantine"],
   ShuttingDown: [503, "shutting-down", "The service is stopping"],
   StoreError: [503, "store-unavailable", "A store did not answer"],
   SubjectIsActive: [409, "subject-is-active", "The subject has runs that are not over"],
@@ -199,6 +201,19 @@ const tokenDetail = (error: TokenNotFound | TooManyTokens | Unauthorized): strin
       return `${error.tokens_max} tokens of this tenant are in force, which is the most. Revoke one first.`
     case "Unauthorized":
       return "Send `Authorization: Bearer <token>` with a token that this service knows."
+  }
+}
+
+const runDetail = (error: RunIsOver | RunNotFound | RunNotQuarantined | RunQuarantined): string => {
+  switch (error._tag) {
+    case "RunIsOver":
+      return `Run ${error.run_id} is ${error.status}.`
+    case "RunNotFound":
+      return `There is no run ${quoted(error.run_id)}.`
+    case "RunNotQuarantined":
+      return "Its journal folds: read it at /v1/runs/{id}/events."
+    case "RunQuarantined":
+      return `The journal of run ${error.run_id} does not fold at event ${error.seq} (${error.reason}). Nothing was changed; operators read it at /v1/quarantine of this API.`
   }
 }
 
@@ -279,11 +294,10 @@ const detailOf = (error: PortError): string => {
     case "RecordNotFound":
       return `There is no ${error.kind} ${quoted(error.id)}.`
     case "RunIsOver":
-      return `Run ${error.run_id} is ${error.status}.`
     case "RunNotFound":
-      return `There is no run ${quoted(error.run_id)}.`
+    case "RunNotQuarantined":
     case "RunQuarantined":
-      return `The journal of run ${error.run_id} does not fold at event ${error.seq} (${error.reason}). Nothing was changed; operators read it at /v1/quarantine of this API.`
+      return runDetail(error)
     case "SubjectIsActive":
       return `${error.message}. What was not erased before stays as it is.`
     case "ShuttingDown":

@@ -1,5 +1,5 @@
 /**
- * Handlers of agents, dead letters and health.
+ * Handlers of agents and health.
  */
 import { Effect, Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
@@ -7,15 +7,12 @@ import type { HttpApiGroup } from "effect/http-api"
 import { AgentDirectory, hostedBy } from "../../../services/AgentDirectory.ts"
 import type { ActorInfo } from "../../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../../services/AgentRuntime.ts"
-import { OutboxReader } from "../../../services/OutboxReader.ts"
-import { OutboxReplayer } from "../../../services/OutboxReplayer.ts"
 import { RunList } from "../../../services/RunList.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import { StoreSpace } from "../../../services/StoreSpace.ts"
 import { TaskStore } from "../../../services/TaskStore.ts"
-import type { Authentication, RequestBody, Validation } from "../../../src/operation/Boundary.ts"
+import type { Authentication, Validation } from "../../../src/operation/Boundary.ts"
 import { CurrentPrincipal } from "../../../src/operation/Boundary.ts"
-import { limit_default } from "../../../src/operation/Page.ts"
 import { makeProblem } from "../../../src/operation/Problem.ts"
 import { TroupeApi } from "../../../src/operation/TroupeApi.ts"
 import { RunId } from "../../../src/value/Ids.ts"
@@ -69,50 +66,6 @@ const agents: Layer.Layer<
   })
 )
 
-const deadLetters: Layer.Layer<
-  HttpApiGroup.Service<"troupe", "deadLetters">,
-  never,
-  OutboxReader | OutboxReplayer | Authentication | Validation | RequestBody
-> = HttpApiBuilder.group(
-  TroupeApi,
-  "deadLetters",
-  Effect.fnUntraced(function* (handlers) {
-    const reader = yield* OutboxReader
-    const replayer = yield* OutboxReplayer
-
-    return handlers.handleAll({
-      list: Effect.fnUntraced(function* ({ query }) {
-        const { tenant } = yield* CurrentPrincipal
-        const items = yield* Effect.mapError(
-          reader.deadLetters({ ...query, tenant, limit: query.limit ?? limit_default }),
-          problemOf
-        )
-        return { items }
-      }),
-      get: Effect.fnUntraced(function* ({ params }) {
-        const { tenant } = yield* CurrentPrincipal
-        return yield* Effect.mapError(reader.deadLetter(tenant, params.event_id), (error) =>
-          problemOf(error)
-        )
-      }),
-      replay: Effect.fnUntraced(function* ({ params, payload }) {
-        const { id, tenant } = yield* CurrentPrincipal
-        yield* Effect.mapError(
-          replayer.replay({ ...params, ...payload, tenant, by: id }),
-          (error) => problemOf(error)
-        )
-      }),
-      discard: Effect.fnUntraced(function* ({ params, payload }) {
-        const { id, tenant } = yield* CurrentPrincipal
-        yield* Effect.mapError(
-          replayer.discard({ ...params, ...payload, tenant, by: id }),
-          (error) => problemOf(error)
-        )
-      })
-    })
-  })
-)
-
 /** The time in ms after which a store that has not answered counts as not available. */
 const answer_ms = 5_000
 
@@ -157,16 +110,7 @@ const health: Layer.Layer<
 )
 
 export const layer: Layer.Layer<
-  HttpApiGroup.Service<"troupe", "agents" | "deadLetters" | "health">,
+  HttpApiGroup.Service<"troupe", "agents" | "health">,
   never,
-  | AgentDirectory
-  | AgentRuntime
-  | OutboxReader
-  | OutboxReplayer
-  | RunList
-  | TaskStore
-  | Readiness
-  | Authentication
-  | Validation
-  | RequestBody
-> = Layer.mergeAll(agents, deadLetters, health)
+  AgentDirectory | AgentRuntime | RunList | TaskStore | Readiness | Authentication | Validation
+> = Layer.mergeAll(agents, health)

@@ -4,7 +4,7 @@
  */
 import { Deferred, Effect, Layer } from "effect"
 import type { FileSystem, Path } from "effect"
-import type { Digest } from "effect/crypto"
+import type { Digest, SecureRandom } from "effect/crypto"
 import type { Etag, HttpPlatform, HttpServer } from "effect/http"
 import { HttpMiddleware, HttpRouter } from "effect/http"
 import { HttpApiBuilder, HttpApiSwagger, OpenApi } from "effect/http-api"
@@ -16,6 +16,7 @@ import type { AuthorizationDesk } from "../../../services/AuthorizationDesk.ts"
 import type { BlobStore } from "../../../services/BlobStore.ts"
 import type { ChannelBindings } from "../../../services/ChannelBindings.ts"
 import type { ConversationStore } from "../../../services/ConversationStore.ts"
+import type { AccessTokens } from "../../../services/AccessTokens.ts"
 import type { CostLedger } from "../../../services/CostLedger.ts"
 import type { Credentials } from "../../../services/Credentials.ts"
 import type { KillSwitch } from "../../../services/KillSwitch.ts"
@@ -33,11 +34,16 @@ import * as MountPath from "../boundary/MountPath.ts"
 import * as Boundary from "../boundary/Boundary.ts"
 import * as ClientCallsHandlers from "../handlers/ClientCallsHandlers.ts"
 import * as ChannelRoutes from "./ChannelRoutes.ts"
+import * as Derived from "../handlers/Derived.ts"
+import * as Costs from "../../service/Costs.ts"
+import * as DeadLetters from "../../service/DeadLetters.ts"
+import * as Erasures from "../../service/Erasures.ts"
+import * as KillSwitches from "../../service/KillSwitches.ts"
+import * as Quarantine from "../../service/Quarantine.ts"
+import * as Tokens from "../../service/Tokens.ts"
 import * as ConversationsHandlers from "../handlers/ConversationsHandlers.ts"
-import * as CostsHandlers from "../handlers/CostsHandlers.ts"
 import * as EventsHandlers from "../handlers/EventsHandlers.ts"
 import * as FilesHandlers from "../handlers/FilesHandlers.ts"
-import * as KillSwitchHandlers from "../handlers/KillSwitchHandlers.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
 import * as Limits from "../boundary/Limits.ts"
 import * as Metrics from "./Metrics.ts"
@@ -46,29 +52,33 @@ import * as OperationsHandlers from "../handlers/OperationsHandlers.ts"
 import * as Outcomes from "./Outcomes.ts"
 import * as Readiness from "../boundary/Readiness.ts"
 import * as Routes from "../boundary/Routes.ts"
-import * as QuarantineHandlers from "../handlers/QuarantineHandlers.ts"
 import * as DraftsHandlers from "../handlers/DraftsHandlers.ts"
 import * as RecordsHandlers from "../handlers/RecordsHandlers.ts"
-import * as RunsHandlers from "../handlers/RunsHandlers.ts"
-import * as ErasuresHandlers from "../handlers/ErasuresHandlers.ts"
-import * as TokensHandlers from "../handlers/TokensHandlers.ts"
+import * as Runs from "../../service/Runs.ts"
 
 const handlers = Layer.mergeAll(
   ConversationsHandlers.layer,
-  RunsHandlers.layer,
+  Derived.group("runs", {
+    cancel: Runs.cancel,
+    events: Runs.events,
+    get: Runs.get,
+    list: Runs.list,
+    settle: Runs.settle
+  }),
   ApprovalsHandlers.layer,
   AuthorizationsHandlers.layer,
   ClientCallsHandlers.layer,
-  CostsHandlers.layer,
-  KillSwitchHandlers.layer,
-  QuarantineHandlers.layer,
+  Derived.group("costs", Costs),
+  Derived.group("deadLetters", DeadLetters),
+  Derived.group("erasures", Erasures),
+  Derived.group("killSwitch", KillSwitches),
+  Derived.group("quarantine", Quarantine),
+  Derived.group("tokens", Tokens),
   RecordsHandlers.layer,
   DraftsHandlers.layer,
   EventsHandlers.layer,
   FilesHandlers.layer,
   NoticesHandlers.layer,
-  TokensHandlers.layer,
-  ErasuresHandlers.layer,
   OperationsHandlers.layer
 ).pipe(Layer.provide(Boundary.layer), Layer.provide(Limits.layer))
 
@@ -141,6 +151,7 @@ export const amongOthers = announced.pipe(Layer.provide(among), Layer.provide(Re
 export const layer: Layer.Layer<
   never,
   never,
+  | AccessTokens
   | AgentDirectory
   | AgentRuntime
   | ApprovalDesk
@@ -152,6 +163,7 @@ export const layer: Layer.Layer<
   | CostLedger
   | Credentials
   | Digest.Digest
+  | SecureRandom.SecureRandom
   | KillSwitch
   | Notices
   | OutboxReader

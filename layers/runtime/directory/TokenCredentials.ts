@@ -3,18 +3,14 @@
  * stored tokens that admins made. The tokens themselves are never stored.
  */
 import { Clock, Effect, Layer, Redacted } from "effect"
-import { Digest, Mac, SecureRandom } from "effect/crypto"
+import { Digest, Mac } from "effect/crypto"
 import { Hex } from "effect/encoding"
 import { AccessTokens } from "../../../services/AccessTokens.ts"
 import { Credentials, Unauthorized } from "../../../services/Credentials.ts"
-import { TokenId } from "../../../src/value/Ids.ts"
 import { Principal } from "../../../src/principal/Principal.ts"
-import { rightRefusal } from "../../../src/principal/Rights.ts"
 import {
   isInForce,
   isUseNews,
-  tokenOf,
-  unchecked,
   withChecksum,
   withoutChecksum
 } from "../../../src/permission/AccessToken.ts"
@@ -28,13 +24,6 @@ export interface Credential {
 
 /** Longer tokens are refused without hashing them, so that a long header costs no CPU time. */
 const token_length_max = 1_000
-const secret_bytes = 32
-
-const entitled = (by: Principal) => {
-  const refusal = rightRefusal(by, "issueTokens")
-  return refusal === undefined ? Effect.void : Effect.fail(refusal)
-}
-
 /** Digests of texts, and stored tokens by them. */
 const tokenLookup = (digest: Digest.Digest["Service"], tokens: AccessTokens["Service"]) => {
   const hash = (text: string) => digest.digest(Digest.sha256, new TextEncoder().encode(text))
@@ -60,45 +49,6 @@ const tokenLookup = (digest: Digest.Digest["Service"], tokens: AccessTokens["Ser
 
   return { hash, hexOf, noteUse, now, stored }
 }
-
-/** Makes, lists and revokes stored tokens, also where no request is verified. */
-export const issuer: Effect.Effect<
-  Pick<Credentials["Service"], "create" | "list" | "revoke">,
-  never,
-  AccessTokens | Digest.Digest | SecureRandom.SecureRandom
-> = Effect.gen(function* () {
-  const random = yield* SecureRandom.SecureRandom
-  const tokens = yield* AccessTokens
-  const { hexOf, now, stored } = tokenLookup(yield* Digest.Digest, tokens)
-
-  return {
-    create: Effect.fn("Credentials.create")(function* (request, by, using) {
-      yield* entitled(by)
-      const text = using === undefined ? undefined : Redacted.value(using)
-      const own = text === undefined ? undefined : yield* stored(text, hexOf(text))
-      const created_at = yield* now
-      // It may have been revoked since the request began.
-      if (own !== undefined && !isInForce(own, created_at)) return yield* new Unauthorized()
-      const token = tokenOf(request, by, {
-        id: TokenId.make(yield* random.uuidV4()),
-        now: created_at,
-        expires_max: own?.expires_at
-      })
-      const bare = unchecked(Hex.encode(yield* random.randomBytes(secret_bytes)))
-      const made = withChecksum(bare, yield* hexOf(bare))
-      yield* tokens.add(token, yield* hexOf(made))
-      return { text: Redacted.make(made), token }
-    }),
-    list: Effect.fnUntraced(function* (page, by) {
-      yield* entitled(by)
-      return yield* tokens.list({ ...page, tenant: by.tenant })
-    }),
-    revoke: Effect.fn("Credentials.revoke")(function* (id, by) {
-      yield* entitled(by)
-      return yield* tokens.revoke(by.tenant, id, by.id, yield* now)
-    })
-  }
-})
 
 const make = Effect.fnUntraced(function* (credentials: ReadonlyArray<Credential>) {
   const digest = yield* Digest.Digest
@@ -131,10 +81,10 @@ const make = Effect.fnUntraced(function* (credentials: ReadonlyArray<Credential>
     return new Principal({ id: found.principal, tenant: found.tenant, roles: found.roles })
   })
 
-  return Credentials.of({ verify, ...(yield* issuer) })
+  return Credentials.of({ verify })
 })
 
 export const layer = (
   credentials: ReadonlyArray<Credential>
-): Layer.Layer<Credentials, never, AccessTokens | Digest.Digest | SecureRandom.SecureRandom> =>
+): Layer.Layer<Credentials, never, AccessTokens | Digest.Digest> =>
   Layer.effect(Credentials, make(credentials))

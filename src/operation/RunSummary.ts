@@ -1,8 +1,5 @@
-/**
- * The endpoints of runs: their summaries, their events, and operators' commands to them.
- */
+/** What is shown of a run, and what an operator says of a call whose outcome is unknown. */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ApprovalPayload } from "../approval/Approval.ts"
 import { TaskStatus } from "../delivery/AgentTask.ts"
 import { FilePart } from "../conversation/Part.ts"
@@ -10,15 +7,10 @@ import { AgentName, ApprovalId, CallId, ConversationId, RunId } from "../value/I
 import { Roles } from "../principal/Principal.ts"
 import { Source } from "../run/ProviderWork.ts"
 import { Nesting } from "../run/Nesting.ts"
-import { FinishReason, RunEvent } from "../run/RunEvent.ts"
+import { FinishReason } from "../run/RunEvent.ts"
 import { LimitName } from "../run/RunLimits.ts"
-import { RunItem } from "../run/RunItem.ts"
-import { RunFilters } from "./Filters.ts"
 import { RunStatus } from "../run/RunState.ts"
-import { rolesFor } from "../principal/Rights.ts"
-import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
-import { After, Limit, Reason } from "./Page.ts"
-import { Problem404, Problem409 } from "./Problem.ts"
+import { Reason } from "./Page.ts"
 
 /** An approval that waits. `limit` is present if it is about a limit of the run and not about a call. */
 const PendingApproval = Schema.Struct({
@@ -88,13 +80,6 @@ export const RunSummary = Schema.Struct({
 }).annotate({ identifier: "Run" })
 export interface RunSummary extends Schema.Schema.Type<typeof RunSummary> {}
 
-const Entry = Schema.Struct({
-  seq: Schema.Int,
-  /** When the event was journaled, in ms since 1970. */
-  at: Schema.Int,
-  event: RunEvent
-})
-
 /** An operator's result for a call with an unknown outcome. */
 export const SettleOutcome = Schema.Union([
   Schema.Struct({ succeeded: Schema.Json }),
@@ -102,57 +87,3 @@ export const SettleOutcome = Schema.Union([
   Schema.Literal("run_again")
 ])
 export type SettleOutcome = typeof SettleOutcome.Type
-
-const params = { id: RunId }
-
-const list = HttpApiEndpoint.get("list", "/v1/runs", {
-  query: RunFilters,
-  success: Schema.Struct({
-    items: Schema.Array(RunItem),
-    next_after: Schema.optionalKey(RunId)
-  })
-}).annotateMerge(OpenApi.annotations({ summary: "Runs, newest first, and those that wait" }))
-
-const get = HttpApiEndpoint.get("get", "/v1/runs/:id", {
-  params,
-  success: RunSummary,
-  error: [Problem404, Problem409]
-}).annotateMerge(OpenApi.annotations({ summary: "A run and what it waits for" }))
-
-const events = HttpApiEndpoint.get("events", "/v1/runs/:id/events", {
-  params,
-  query: {
-    limit: Schema.optionalKey(Limit),
-    /** The page contains events with a greater `seq` than this. */
-    after: Schema.optionalKey(After)
-  },
-  success: Schema.Struct({
-    items: Schema.Array(Entry),
-    next_after: Schema.optionalKey(Schema.Int)
-  }),
-  error: [Problem404, Problem409]
-}).annotateMerge(OpenApi.annotations({ summary: "A run's events" }))
-
-const cancel = HttpApiEndpoint.post("cancel", "/v1/runs/:id/cancel", {
-  params,
-  payload: Schema.Struct({ reason: Reason }),
-  error: [Problem404, Problem409]
-})
-  .annotate(Needs, rolesFor("cancel"))
-  .annotateMerge(OpenApi.annotations({ summary: "Cancel a run; its open questions are closed" }))
-  .middleware(RequestBody)
-
-const settle = HttpApiEndpoint.post("settle", "/v1/runs/:id/settle", {
-  params,
-  payload: Schema.Struct({ call: CallId, outcome: SettleOutcome }),
-  error: [Problem404, Problem409]
-})
-  .annotate(Needs, rolesFor("settle"))
-  .annotateMerge(OpenApi.annotations({ summary: "Say what became of an unknown call" }))
-  .middleware(RequestBody)
-
-export class RunsApi extends HttpApiGroup.make("runs")
-  .add(list, get, events, cancel, settle)
-  .middleware(Validation)
-  .middleware(Authentication)
-  .annotateMerge(OpenApi.annotations({ title: "Runs" })) {}

@@ -1,0 +1,63 @@
+/**
+ * The handlers of a group of operations. They follow from the declarations and the effects: the parts of a request are one input,
+ * an error is its problem, and there is no rule here.
+ */
+import { Effect } from "effect"
+import type { Layer } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import type { HttpApiGroup } from "effect/http-api"
+import type { Authentication, RequestBody, Validation } from "../../../src/operation/Boundary.ts"
+import { CurrentPrincipal, CurrentToken } from "../../../src/operation/Boundary.ts"
+import { CallerToken } from "../../../src/operation/Operation.ts"
+import { TroupeApi } from "../../../src/operation/TroupeApi.ts"
+import type { AnyServed, ServicesOf } from "../../service/Served.ts"
+import type { PortError } from "../boundary/Problems.ts"
+import { problemOf } from "../boundary/Problems.ts"
+
+/** The effects of a group's operations, each under its own name for TypeScript: usually a module of `layers/service`. */
+type Effects = Readonly<Record<string, AnyServed<PortError>>>
+
+/** What was decoded of a request, by its parts. */
+interface Parts {
+  readonly params?: object
+  readonly query?: object
+  readonly payload?: object
+}
+
+const handlerOf =
+  ({ perform }: AnyServed<PortError>) =>
+  ({ params, payload, query }: Parts) =>
+    Effect.gen(function* () {
+      const by = yield* CurrentPrincipal
+      const token = yield* CurrentToken
+      return yield* perform(Effect.succeed({ ...params, ...query, ...payload } as never), by).pipe(
+        Effect.mapError((error) => problemOf(error)),
+        Effect.provideService(CallerToken, token)
+      )
+    })
+
+/** The builder of a group's handlers, whose types say more than can be derived. */
+interface Building {
+  readonly handleAll: (handlers: Readonly<Record<string, unknown>>) => unknown
+}
+
+/** Throws where an operation of the group has no effect. */
+export const group = <
+  const Name extends keyof (typeof TroupeApi)["groups"] & string,
+  const All extends Effects
+>(
+  name: Name,
+  all: All
+) => {
+  const handlers = Object.fromEntries(
+    Object.values(all).map((served) => [served.operation.id, handlerOf(served)])
+  )
+  const missing = Object.keys(TroupeApi.groups[name].endpoints).filter((id) => !(id in handlers))
+  if (missing.length > 0) throw new TypeError(`no effect for ${name}.${missing.join(", ")}`)
+  return HttpApiBuilder.group(TroupeApi, name, ((building: Building) =>
+    building.handleAll(handlers)) as never) as unknown as Layer.Layer<
+    HttpApiGroup.Service<"troupe", Name>,
+    never,
+    ServicesOf<All[keyof All]> | Authentication | RequestBody | Validation
+  >
+}

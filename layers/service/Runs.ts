@@ -1,0 +1,184 @@
+/** Runs: they are read from the journal, and operators' commands go to the runtime. */
+import { Effect } from "effect"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import type { JournalError } from "../../services/RunJournal.ts"
+import { forEachEntry, RunJournal } from "../../services/RunJournal.ts"
+import { RunList } from "../../services/RunList.ts"
+import type { StoreError } from "../../services/StoreError.ts"
+import { TaskStore } from "../../services/TaskStore.ts"
+import type { AgentTask } from "../../src/delivery/AgentTask.ts"
+import { limit_default } from "../../src/operation/Page.ts"
+import type { RunSummary, SettleOutcome } from "../../src/operation/RunSummary.ts"
+import * as RunOperations from "../../src/operation/RunOperations.ts"
+import type { Principal } from "../../src/principal/Principal.ts"
+import type { RunQuarantined } from "../../src/run/Quarantine.ts"
+import type { Settlement } from "../../src/run/RunCommand.ts"
+import { RunNotFound } from "../../src/run/RunCommand.ts"
+import type { JournalEntry, RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
+import * as Fold from "../../src/run/RunFold.ts"
+import type { RunItem } from "../../src/run/RunItem.ts"
+import { agentOfRun } from "../../src/run/RunLookup.ts"
+import { shownEvent } from "../../src/run/ShownEvent.ts"
+import type { FoldState } from "../../src/run/RunState.ts"
+import * as State from "../../src/run/RunState.ts"
+import type { RunUsage } from "../../src/run/RunUsage.ts"
+import { decimalText } from "../../src/value/Decimal.ts"
+import type { RunId } from "../../src/value/Ids.ts"
+import { rootFrame } from "../../src/value/Ids.ts"
+import { boundedPage } from "../../src/value/Pages.ts"
+import { pageOf, serve } from "./Served.ts"
+
+/** The number of entries that are folded at a time, so that a run's whole journal is never in memory. */
+const fold_page = 50
+
+/** Drops the result of a call, because a summary shows no results and the other entries are still to be read. */
+const slim = (event: RunEvent): RunEvent =>
+  event._tag === "CallSettled" && event.outcome._tag === "Value"
+    ? { ...event, outcome: { _tag: "Value", json: "null" } }
+    : event
+
+/** The task of a run of the principal's tenant. */
+const taskOf = Effect.fnUntraced(function* ({ tenant }: Principal, run_id: RunId) {
+  const task = yield* TaskStore.use((tasks) => tasks.read(tenant, run_id))
+  return task ?? (yield* new RunNotFound({ run_id }))
+})
+
+const foldRun = Effect.fnUntraced(function* ({ id, tenant }: AgentTask) {
+  const state = State.emptyState()
+  const journal = yield* RunJournal
+  yield* forEachEntry(
+    { read: (run, from, limit) => journal.readFor(tenant, run, from, limit) },
+    id,
+    fold_page,
+    ({ event }) => Fold.evolve(state, slim(event))
+  )
+  return state
+})
+
+const costOf = ({ cost, currency, unpriced_turns }: RunUsage): Pick<RunSummary, "cost"> =>
+  currency === undefined && unpriced_turns === 0
+    ? {}
+    : {
+        cost: {
+          unpriced_turns,
+          ...(cost === undefined || currency === undefined
+            ? undefined
+            : { currency, amount: decimalText(cost) })
+        }
+      }
+
+const endOf = (
+  ended: RunEnded | undefined
+): Pick<RunSummary, "text" | "files" | "finish" | "sources"> => {
+  if (ended === undefined) return {}
+  const { files, finish, sources, text } = ended
+  return {
+    text,
+    ...(finish === undefined ? undefined : { finish }),
+    ...(sources === undefined ? undefined : { sources }),
+    ...(files === undefined ? undefined : { files })
+  }
+}
+
+const summaryOf = (task: AgentTask, state: FoldState): RunSummary => {
+  const pending_approvals: Array<RunSummary["pending_approvals"][number]> = []
+  const unknown_calls: Array<RunSummary["unknown_calls"][number]> = []
+  const client_calls: Array<RunSummary["client_calls"][number]> = []
+  for (const { arguments: args, id, phase, proposed } of state.open) {
+    if (phase._tag === "AwaitingApproval" && phase.request._tag === "ClientRequested") {
+      const { approval, payload } = phase.request
+      client_calls.push({ id: approval, call: id, tool: payload.tool_name })
+    } else if (phase._tag === "AwaitingApproval") {
+      pending_approvals.push({ call: id, payload: phase.request.payload })
+    } else if (phase._tag === "Unknown") {
+      unknown_calls.push({
+        call: id,
+        tool: proposed.name,
+        arguments: args as RunSummary["unknown_calls"][number]["arguments"]
+      })
+    }
+  }
+  if (state.question !== undefined) {
+    const { call, limit, payload } = state.question
+    pending_approvals.push({ call, payload, ...(limit === undefined ? undefined : { limit }) })
+  }
+  // A task whose run has not been claimed yet has no events.
+  const roles = state.accepted === undefined ? task.roles : state.accepted.roles
+  const root = state.frames.get(rootFrame)
+  const reason = state.ended?.reason ?? state.stopping?.reason ?? task.reason
+  return {
+    id: task.id,
+    conversation: task.conversation,
+    agent: root?.next ?? root?.agent ?? agentOfRun(task),
+    ordinal: task.ordinal,
+    status: State.statusOf(state),
+    task_status: task.status,
+    message: task.message,
+    by: task.by,
+    ...(roles === undefined ? undefined : { roles }),
+    trace_id: task.trace_id,
+    ...(task.nested === undefined ? undefined : { nested: task.nested }),
+    created_at: task.created_at,
+    length: state.length,
+    steps: state.steps,
+    tokens: state.tokens,
+    ...costOf(state.used),
+    pending_approvals,
+    unknown_calls,
+    client_calls,
+    ...(reason === undefined || reason === "" ? undefined : { reason }),
+    ...(state.stopping?.message === undefined ? undefined : { detail: state.stopping.message }),
+    ...(state.stopping?.retry_after_ms === undefined
+      ? undefined
+      : { retry_after_ms: state.stopping.retry_after_ms }),
+    ...endOf(state.ended)
+  }
+}
+
+const settlementOf = (outcome: SettleOutcome): Settlement =>
+  outcome === "run_again"
+    ? { _tag: "RunAgain" }
+    : "failed" in outcome
+      ? { _tag: "Failed", message: outcome.failed }
+      : { _tag: "Succeeded", json: JSON.stringify(outcome.succeeded) }
+
+export const list = serve(
+  RunOperations.list,
+  Effect.fnUntraced(function* ({ after, limit = limit_default, ...filters }, { tenant }) {
+    const runs = yield* RunList
+    const page = yield* boundedPage<RunItem, StoreError>(limit, (last, limit) =>
+      runs.list({ ...filters, tenant, limit, after: last?.id ?? after })
+    )
+    return pageOf(page, "id")
+  })
+)
+
+export const get = serve(
+  RunOperations.get,
+  Effect.fnUntraced(function* ({ id }, by) {
+    const task = yield* taskOf(by, id)
+    return summaryOf(task, yield* foldRun(task))
+  })
+)
+
+export const events = serve(
+  RunOperations.events,
+  Effect.fnUntraced(function* ({ after = -1, id, limit = limit_default }, by) {
+    const { tenant } = yield* taskOf(by, id)
+    const journal = yield* RunJournal
+    const page = yield* boundedPage<JournalEntry, JournalError | RunQuarantined>(
+      limit,
+      (last, limit) => journal.readFor(tenant, id, (last?.seq ?? after) + 1, limit)
+    )
+    const items = page.items.map((entry) => ({ ...entry, event: shownEvent(entry.event) }))
+    return pageOf({ items, last: page.last }, "seq")
+  })
+)
+
+export const cancel = serve(RunOperations.cancel, ({ id, reason }, by) =>
+  Effect.asVoid(AgentRuntime.use((runtime) => runtime.interrupt(id, by, reason)))
+)
+
+export const settle = serve(RunOperations.settle, ({ call, id, outcome }, by) =>
+  Effect.asVoid(AgentRuntime.use((runtime) => runtime.settle(id, call, settlementOf(outcome), by)))
+)

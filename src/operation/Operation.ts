@@ -1,0 +1,85 @@
+/**
+ * An operation, declared once as data. The HTTP route, its entry in OpenAPI, the method of a started service and its row in the
+ * table of rights follow from it; its effect is in `layers/service`.
+ */
+import type { Redacted, Schema } from "effect"
+import { Context } from "effect"
+import type { PrincipalInput } from "../principal/Principal.ts"
+import type { RightName } from "../principal/Rights.ts"
+import type { Timed } from "../value/Times.ts"
+
+/** The token of the request that asks, if it came over HTTP. */
+export const CallerToken: Context.Reference<Redacted.Redacted | undefined> = Context.Reference<
+  Redacted.Redacted | undefined
+>("troupe/operation/CallerToken", { defaultValue: () => undefined })
+
+/** A schema of an object. */
+export type Members = Schema.Top & { readonly fields: Schema.Struct.Fields }
+
+export interface Operation {
+  /** Its name in its group. */
+  readonly id: string
+  /** Only GET changes nothing: its method may be called without a principal, and acts for the service then. */
+  readonly method: "GET" | "POST" | "PUT" | "DELETE"
+  /** Its members are those of `params`, as in `/v1/tokens/:id`. */
+  readonly path: `/${string}`
+  readonly params?: Members
+  readonly query?: Members
+  readonly payload?: Members
+  /** Absent = nothing. */
+  readonly success?: Schema.Top
+  /** The status of a success that is not 200, or 204 for nothing. */
+  readonly status?: 201
+  /** The statuses of its own errors, beside those that every request may get. */
+  readonly problems?: ReadonlyArray<404 | 409>
+  /** Whoever has it, with any reach, may call the operation. */
+  readonly right: RightName
+  /** The members of the input that a method takes one by one, in this order. The others are one object behind them. */
+  readonly args?: ReadonlyArray<string>
+  /** The output is a page, `{ items, next_after? }`, of which a method gives the items. */
+  readonly list?: true
+  /** One line for OpenAPI. */
+  readonly summary: string
+  readonly description?: string
+}
+
+/** Keeps the types of a declaration. */
+export const operation = <const O extends Operation>(declared: O): O => declared
+
+type TypeOf<S> = S extends { readonly Type: infer T } ? T : unknown
+type EncodedOf<S> = S extends { readonly Encoded: infer T } ? Timed<T> : unknown
+type Part<O, Name extends string> = O extends { readonly [K in Name]: infer S } ? S : unknown
+
+/** All members of a request, whichever part of it they come in. */
+export type InputOf<O> = TypeOf<Part<O, "params">> &
+  TypeOf<Part<O, "query">> &
+  TypeOf<Part<O, "payload">>
+
+export type OutputOf<O> = O extends { readonly success: { readonly Type: infer T } } ? T : void
+
+/** The input as somebody writes it: ids are texts, times may be texts too, and what has a default may be left out. */
+type Given<O> = EncodedOf<Part<O, "params">> &
+  EncodedOf<Part<O, "query">> &
+  EncodedOf<Part<O, "payload">>
+
+type Args<O> = O extends { readonly args: infer A extends ReadonlyArray<string> } ? A : readonly []
+type Positional<G, A extends ReadonlyArray<string>> = {
+  readonly [At in keyof A]: A[At] extends keyof G ? G[A[At]] : never
+}
+type RestOf<G, Name> = { readonly [K in keyof G as K extends Name ? never : K]: G[K] }
+type Last<Rest, IsRead> = IsRead extends true
+  ? [...(keyof Rest extends never ? [] : [input?: Rest]), by?: PrincipalInput]
+  : [...(keyof Rest extends never ? [] : [input: Rest]), by: PrincipalInput]
+
+/** What a method takes: `args`, then the rest of the input as one object, then who asks. */
+export type ArgumentsOf<O> = [
+  ...Positional<Given<O>, Args<O>>,
+  ...Last<RestOf<Given<O>, Args<O>[number]>, O extends { readonly method: "GET" } ? true : false>
+]
+
+/** What a method gives: the output, or the items of a page. */
+export type ResultOf<O> = O extends { readonly list: true }
+  ? OutputOf<O> extends { readonly items: infer Items }
+    ? Items
+    : never
+  : OutputOf<O>

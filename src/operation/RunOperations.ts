@@ -1,0 +1,90 @@
+/**
+ * The operations on runs: their summaries, their events, and operators' commands to them.
+ */
+import { Schema } from "effect"
+import { CallId, RunId } from "../value/Ids.ts"
+import { RunEvent } from "../run/RunEvent.ts"
+import { RunItem } from "../run/RunItem.ts"
+import { RunFilters } from "./Filters.ts"
+import { operation } from "./Operation.ts"
+import { After, Limit, Reason } from "./Page.ts"
+import { RunSummary } from "./RunSummary.ts"
+import { SettleOutcome } from "./RunSummary.ts"
+
+const Entry = Schema.Struct({
+  seq: Schema.Int,
+  /** When the event was journaled, in ms since 1970. */
+  at: Schema.Int,
+  event: RunEvent
+})
+
+const params = Schema.Struct({ id: RunId })
+
+export const list = operation({
+  id: "list",
+  method: "GET",
+  path: "/v1/runs",
+  query: RunFilters,
+  success: Schema.Struct({
+    items: Schema.Array(RunItem),
+    next_after: Schema.optionalKey(RunId)
+  }),
+  right: "inspect",
+  list: true,
+  summary: "Runs, newest first, and those that wait"
+})
+
+export const get = operation({
+  id: "get",
+  method: "GET",
+  path: "/v1/runs/:id",
+  params,
+  success: RunSummary,
+  problems: [404, 409],
+  right: "inspect",
+  args: ["id"],
+  summary: "A run and what it waits for"
+})
+
+export const events = operation({
+  id: "events",
+  method: "GET",
+  path: "/v1/runs/:id/events",
+  params,
+  query: Schema.Struct({
+    limit: Schema.optionalKey(Limit),
+    /** The page contains events with a greater `seq` than this. */
+    after: Schema.optionalKey(After)
+  }),
+  success: Schema.Struct({
+    items: Schema.Array(Entry),
+    next_after: Schema.optionalKey(Schema.Int)
+  }),
+  problems: [404, 409],
+  right: "inspect",
+  args: ["id"],
+  list: true,
+  summary: "A run's events"
+})
+
+export const cancel = operation({
+  id: "cancel",
+  method: "POST",
+  path: "/v1/runs/:id/cancel",
+  params,
+  payload: Schema.Struct({ reason: Reason }),
+  problems: [404, 409],
+  right: "cancel",
+  summary: "Cancel a run; its open questions are closed"
+})
+
+export const settle = operation({
+  id: "settle",
+  method: "POST",
+  path: "/v1/runs/:id/settle",
+  params,
+  payload: Schema.Struct({ call: CallId, outcome: SettleOutcome }),
+  problems: [404, 409],
+  right: "settle",
+  summary: "Say what became of an unknown call"
+})

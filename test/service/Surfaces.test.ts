@@ -1,0 +1,288 @@
+/**
+ * Each operation over HTTP and by its method: as each kind of principal, with inputs that fit and inputs that do not. There are two
+ * services that were started alike, one for each surface, and both give the same.
+ */
+import { isDeepStrictEqual } from "node:util"
+import { assert, describe, it } from "vitest"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { scripted, text } from "../../layers/compose/entries/Testing.ts"
+import { operations } from "../../layers/compose/promises/ServiceMethods.ts"
+import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import type { Operation } from "../../src/operation/Operation.ts"
+import { TroupeApi } from "../../src/operation/TroupeApi.ts"
+import type { Role } from "../../src/principal/Principal.ts"
+import { Principal } from "../../src/principal/Principal.ts"
+import { AgentName, Tenant } from "../../src/value/Ids.ts"
+
+const none = "00000000-0000-4000-8000-000000000000"
+/** Stands for the run of the service that is asked. */
+const its_run = "the run"
+
+type Name = keyof typeof operations
+type Input = Readonly<Record<string, unknown>>
+
+/** Inputs of each operation, and what an admin gets for them: a value, or the tag of an error. */
+const cases: Readonly<Record<Name, ReadonlyArray<readonly [input: Input, gives: string]>>> = {
+  costs: [
+    [{ by: "agent" }, "value"],
+    [{ from: 2, to: 1 }, "InvalidInput"],
+    [{ limit: 501 }, "InvalidInput"]
+  ],
+  deadLetters: [
+    [{}, "value"],
+    [{ after: "x" }, "InvalidInput"],
+    [{ colour: "red" }, "InvalidInput"]
+  ],
+  deadLetter: [
+    [{ event_id: none }, "DeadLetterNotFound"],
+    [{ event_id: "x" }, "InvalidInput"]
+  ],
+  replayDeadLetter: [
+    [{ event_id: none, reason: "again" }, "DeadLetterNotFound"],
+    [{ event_id: none, reason: "" }, "InvalidInput"]
+  ],
+  discardDeadLetter: [[{ event_id: none, reason: "old" }, "DeadLetterNotFound"]],
+  erase: [
+    [{ subject: "nobody" }, "value"],
+    [{ subject: "" }, "InvalidInput"]
+  ],
+  erasures: [
+    [{ limit: 5 }, "value"],
+    [{ limit: 0 }, "InvalidInput"]
+  ],
+  toolsStopped: [[{}, "value"]],
+  stopTools: [
+    [{ on: true }, "value"],
+    [{ on: "no" }, "InvalidInput"]
+  ],
+  quarantined: [
+    [{}, "value"],
+    [{ after: "x" }, "InvalidInput"]
+  ],
+  rawEvents: [
+    [{ id: none }, "RunNotFound"],
+    [{ id: its_run }, "RunNotQuarantined"],
+    [{ id: none, after: -2 }, "InvalidInput"]
+  ],
+  releaseRun: [
+    [{ id: none }, "RunNotFound"],
+    [{ id: "x" }, "InvalidInput"]
+  ],
+  runs: [
+    [{ limit: 5 }, "value"],
+    [{ status: "lost" }, "InvalidInput"]
+  ],
+  run: [
+    [{ id: its_run }, "value"],
+    [{ id: none }, "RunNotFound"]
+  ],
+  runEvents: [
+    [{ id: its_run, limit: 2 }, "value"],
+    [{ id: its_run, after: 2 }, "value"],
+    [{ id: none }, "RunNotFound"]
+  ],
+  createToken: [
+    [{ name: "n", roles: ["viewer"] }, "value"],
+    [{ name: "n", roles: [] }, "InvalidInput"],
+    [{ name: "n", roles: ["viewer"], tenant: "globex" }, "InvalidInput"]
+  ],
+  tokens: [[{ limit: 5 }, "value"]],
+  revokeToken: [[{ id: none }, "TokenNotFound"]]
+}
+
+const person = (id: string, tenant: string, ...roles: ReadonlyArray<Role>) =>
+  new Principal({ id, tenant: Tenant.make(tenant), roles })
+
+const admin = person("admin", "acme", "admin")
+const people: ReadonlyArray<Principal> = [
+  admin,
+  person("olga", "acme", "operator"),
+  person("ada", "acme", "approver"),
+  person("vera", "acme", "viewer"),
+  person("pia", "acme", "publisher"),
+  person("carl", "acme", "customer"),
+  person("nemo", "acme"),
+  person("eve", "globex", "admin"),
+  person("cora", "globex", "customer")
+]
+const tokenOf = ({ id }: Principal) => `token-of-${id}-0123456789`
+
+const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help." })
+
+/** A service in which a run of `acme` has ended. */
+const started = async () => {
+  const troupe = await start({
+    agents: [shop],
+    model: scripted(() => text("Good morning.")),
+    telemetry: false,
+    http: {
+      tokens: people.map((who) => ({ token: tokenOf(who), principal: who })),
+      settings: { requests_principal_per_minute: 10_000, requests_tenant_per_minute: 10_000 }
+    }
+  })
+  const { run } = await troupe.ask({ agent: "shop", text: "hello" }, admin)
+  return { troupe, run }
+}
+type Started = Awaited<ReturnType<typeof started>>
+
+interface Outcome {
+  /** The tag of the error, as far as both surfaces say it. */
+  readonly error?: string
+  readonly value?: unknown
+}
+
+/** Ids, times and keys differ between two services. */
+const comparable = (value: unknown): unknown =>
+  JSON.parse(
+    (JSON.stringify(value) ?? "null")
+      .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "an id")
+      .replaceAll(/(troupe_)?[0-9a-f]{32,}/g, "a key")
+      .replaceAll(/\b1[0-9]{12}\b/g, "1")
+  )
+
+const filled = (input: Input, run: string): Input =>
+  Object.fromEntries(
+    Object.entries(input).map(([name, value]) => [name, value === its_run ? run : value])
+  )
+
+const byMethod = async (
+  { run, troupe }: Started,
+  name: Name,
+  given: Input,
+  by: Principal
+): Promise<Outcome> => {
+  const { args = [], params, payload, query }: Operation = operations[name].operation
+  const input = filled(given, run)
+  const rest = Object.fromEntries(Object.entries(input).filter(([key]) => !args.includes(key)))
+  const members = [params, query, payload].flatMap((part) => Object.keys(part?.fields ?? {}))
+  const hasRest = members.some((member) => !args.includes(member))
+  const method = troupe[name] as (...args: ReadonlyArray<unknown>) => Promise<unknown>
+  try {
+    return {
+      value: comparable(
+        (await method(...args.map((each) => input[each]), ...(hasRest ? [rest] : []), by)) ?? null
+      )
+    }
+  } catch (error) {
+    return { error: (error as { readonly _tag: string })._tag }
+  }
+}
+
+/** What a problem is called where the boundary refuses, before an effect does. */
+const refused: Readonly<Record<string, string>> = {
+  forbidden: "NotEntitled",
+  "invalid-request": "InvalidInput",
+  "not-in-quarantine": "RunNotQuarantined"
+}
+const tagOf = (type: string): string => {
+  const name = type.replace("urn:troupe:problem:", "")
+  return (
+    refused[name] ?? name.replaceAll(/(?:^|-)([a-z])/g, (_, letter: string) => letter.toUpperCase())
+  )
+}
+
+const overHttp = async (
+  { run, troupe }: Started,
+  name: Name,
+  given: Input,
+  by: Principal
+): Promise<Outcome> => {
+  const { list, method, params, path, payload }: Operation = operations[name].operation
+  const input = filled(given, run)
+  const inPath = Object.keys(params?.fields ?? {})
+  const rest = Object.entries(input).filter(([key]) => !inPath.includes(key))
+  const at = inPath.reduce((all, key) => all.replace(`:${key}`, String(input[key])), path as string)
+  const query =
+    payload === undefined
+      ? new URLSearchParams(rest.map(([key, value]): [string, string] => [key, String(value)]))
+      : ""
+  const response = await troupe.handler(
+    new Request(`http://localhost${at}${query.toString() === "" ? "" : `?${query.toString()}`}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${tokenOf(by)}`,
+        ...(payload === undefined ? undefined : { "content-type": "application/json" })
+      },
+      ...(payload === undefined ? undefined : { body: JSON.stringify(Object.fromEntries(rest)) })
+    })
+  )
+  const body = await response.text()
+  const json: unknown = body === "" ? null : JSON.parse(body)
+  if (!response.ok) return { error: tagOf((json as { readonly type: string }).type) }
+  return { value: comparable(list ? (json as { readonly items: unknown }).items : json) }
+}
+
+describe("an operation", () => {
+  it("gives the same over HTTP and by its method, to everybody", async () => {
+    const [one, two] = await Promise.all([started(), started()])
+    const differ: Array<unknown> = []
+    const unexpected: Array<unknown> = []
+    let compared = 0
+    for (const [name, inputs] of Object.entries(cases) as ReadonlyArray<
+      [Name, (typeof cases)[Name]]
+    >) {
+      for (const [input, gives] of inputs) {
+        for (const by of people) {
+          const called = await byMethod(one, name, input, by)
+          const asked = await overHttp(two, name, input, by)
+          const at = { name, input, by: `${by.id} of ${by.tenant}` }
+          if (!isDeepStrictEqual(called, asked)) differ.push({ ...at, called, asked })
+          if (by === admin && gives !== (called.error ?? "value"))
+            unexpected.push({ ...at, called })
+          compared++
+        }
+      }
+    }
+    await Promise.all([one.troupe.stop(), two.troupe.stop()])
+    assert.deepStrictEqual(differ, [])
+    assert.deepStrictEqual(unexpected, [])
+    assert.isAtLeast(compared, 300)
+  }, 60_000)
+
+  it("names a wrong argument of its method, and a wrong member by its part of the request", async () => {
+    const { troupe } = await started()
+    const fieldOf = (promise: Promise<unknown>) =>
+      promise.then(
+        () => "none",
+        ({ field }: { readonly field?: string }) => field
+      )
+    assert.deepStrictEqual(
+      await Promise.all([
+        fieldOf(troupe.revokeToken("x", admin)),
+        fieldOf(troupe.replayDeadLetter(none, "", admin)),
+        fieldOf(troupe.tokens({ limit: 0 }, admin)),
+        fieldOf(troupe.createToken({ name: "n", roles: [] }, admin)),
+        fieldOf(troupe.createToken(null as never, admin)),
+        fieldOf(troupe.stopTools(true, undefined as never))
+      ]),
+      ["id", "reason", "query.limit", "payload.roles", "payload", "by"]
+    )
+    await troupe.stop()
+  })
+
+  it("of a derived group has a method, and each method has a case here", () => {
+    const derived = new Set(
+      Object.values(operations).map(({ operation }) => `${operation.method} ${operation.path}`)
+    )
+    const groups = [
+      "runs",
+      "costs",
+      "deadLetters",
+      "killSwitch",
+      "quarantine",
+      "tokens",
+      "erasures"
+    ]
+    const declared = Object.values(TroupeApi.groups)
+      .filter(({ identifier }) => groups.includes(identifier))
+      .flatMap(({ endpoints }) =>
+        Object.values(endpoints as Record<string, { method: string; path: string }>).map(
+          ({ method, path }) => `${method} ${path}`
+        )
+      )
+    // Their methods take who asks before the reason, and the outcome in another form.
+    const by_hand = ["POST /v1/runs/:id/cancel", "POST /v1/runs/:id/settle"]
+    assert.sameMembers([...derived, ...by_hand], declared)
+    assert.sameMembers(Object.keys(cases), Object.keys(operations))
+  })
+})
