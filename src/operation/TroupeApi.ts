@@ -3,7 +3,7 @@
  */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { ApprovalsApi } from "./ApprovalsApi.ts"
-import { AuthorizationsApi } from "./AuthorizationsApi.ts"
+import * as AuthorizationOperations from "./AuthorizationOperations.ts"
 import { ClientCallsApi } from "./ClientCallsApi.ts"
 import { ConversationsApi } from "./ConversationsApi.ts"
 import * as CostOperations from "./CostOperations.ts"
@@ -13,9 +13,10 @@ import { groupOf } from "./Endpoint.ts"
 import { EventsApi } from "./EventsApi.ts"
 import { FilesApi } from "./FilesApi.ts"
 import * as KillSwitchOperations from "./KillSwitchOperations.ts"
-import { NoticesApi } from "./NoticesApi.ts"
+import * as NoticeOperations from "./NoticeOperations.ts"
 import * as DeadLetterOperations from "./DeadLetterOperations.ts"
-import { AgentsApi, HealthApi } from "./OperationsApi.ts"
+import * as AgentOperations from "./AgentOperations.ts"
+import { HealthApi } from "./HealthApi.ts"
 import * as QuarantineOperations from "./QuarantineOperations.ts"
 import { RecordsApi } from "./RecordsApi.ts"
 import * as RunOperations from "./RunOperations.ts"
@@ -26,10 +27,10 @@ export class TroupeApi extends HttpApi.make("troupe")
     ConversationsApi,
     groupOf("runs", "Runs", RunOperations),
     ApprovalsApi,
-    AuthorizationsApi,
+    groupOf("authorizations", "Authorisations", AuthorizationOperations),
     ClientCallsApi,
     groupOf("costs", "Costs", CostOperations),
-    AgentsApi,
+    groupOf("agents", "Agents", AgentOperations),
     groupOf("deadLetters", "Dead letters", DeadLetterOperations),
     groupOf("killSwitch", "Kill switch", KillSwitchOperations),
     groupOf("quarantine", "Quarantine", QuarantineOperations),
@@ -37,7 +38,7 @@ export class TroupeApi extends HttpApi.make("troupe")
     DraftsApi,
     EventsApi,
     FilesApi,
-    NoticesApi,
+    groupOf("notices", "Channels and notices", NoticeOperations),
     groupOf("tokens", "Tokens", TokenOperations),
     groupOf("erasures", "Erasures", ErasureOperations),
     HealthApi

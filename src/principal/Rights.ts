@@ -49,7 +49,8 @@ const table = {
       "costs",
       "deadLetters",
       "deadLetter",
-      "toolsStopped"
+      "toolsStopped",
+      "agents"
     ],
     http: [
       "GET /v1/runs",

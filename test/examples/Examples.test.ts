@@ -381,7 +381,7 @@ describe("the examples of channels", () => {
     assert.deepStrictEqual(await linesOf("events"), [
       "event~changeset:cs-1 true false",
       "[ 'Answers are too long. Change set cs-1 waits for your review.' ]",
-      "1"
+      "{ marked: 1 }"
     ])
   }, 60_000)
 

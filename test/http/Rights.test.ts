@@ -78,6 +78,7 @@ const methods: Readonly<Record<string, Use>> = {
   answerClientCall: (troupe, by) => troupe.answerClientCall(none, { result: 1 }, by),
   cancel: (troupe, by) => troupe.cancel(none, by, "enough"),
   settle: (troupe, by) => troupe.settle(none, "0/1.0", { _tag: "RunAgain" }, by),
+  agents: (troupe, by) => troupe.agents(by),
   deadLetter: (troupe, by) => troupe.deadLetter(none, by),
   run: (troupe, by) => troupe.run(none, by),
   runEvents: (troupe, by) => troupe.runEvents(none, {}, by),

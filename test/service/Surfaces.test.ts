@@ -3,11 +3,13 @@
  * services that were started alike, one for each surface, and both give the same.
  */
 import { isDeepStrictEqual } from "node:util"
+import { Schema } from "effect"
 import { assert, describe, it } from "vitest"
 import { start } from "../../layers/compose/entries/Embed.ts"
 import { scripted, text } from "../../layers/compose/entries/Testing.ts"
 import { operations } from "../../layers/compose/promises/ServiceMethods.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
+import { tool } from "../../src/index.ts"
 import type { Operation } from "../../src/operation/Operation.ts"
 import { TroupeApi } from "../../src/operation/TroupeApi.ts"
 import type { Role } from "../../src/principal/Principal.ts"
@@ -87,7 +89,42 @@ const cases: Readonly<Record<Name, ReadonlyArray<readonly [input: Input, gives: 
     [{ name: "n", roles: ["viewer"], tenant: "globex" }, "InvalidInput"]
   ],
   tokens: [[{ limit: 5 }, "value"]],
-  revokeToken: [[{ id: none }, "TokenNotFound"]]
+  revokeToken: [[{ id: none }, "TokenNotFound"]],
+  agents: [[{}, "value"]],
+  unhosted: [[{}, "value"]],
+  authorize: [
+    [{ agent: "shop", action: "refund" }, "value"],
+    [{ agent: "shop", action: "refund", uses_max: 0 }, "InvalidInput"],
+    [{ agent: "nobody", action: "refund" }, "AgentNotFound"],
+    [{ agent: "shop", action: "read" }, "AuthorizationRefused"]
+  ],
+  authorizations: [
+    [{ all: true, limit: 5 }, "value"],
+    [{ all: "yes" }, "InvalidInput"]
+  ],
+  revokeAuthorization: [[{ id: none }, "AuthorizationNotFound"]],
+  bind: [
+    [
+      { id: "nobody", channel: "in_app", address: "olga", recipient: "olga" },
+      "ConversationNotFound"
+    ],
+    [{ id: "nobody", channel: "", address: "olga", recipient: "olga" }, "InvalidInput"]
+  ],
+  unbind: [[{ id: "nobody", channel: "slack", address: "C1" }, "ConversationNotFound"]],
+  bindings: [[{ id: "nobody" }, "ConversationNotFound"]],
+  notices: [
+    [{ unread: true }, "value"],
+    [{ after: 7 }, "InvalidInput"]
+  ],
+  readNotices: [
+    [{ ids: [none] }, "value"],
+    [{ ids: [] }, "InvalidInput"]
+  ],
+  preferences: [[{}, "value"]],
+  prefer: [
+    [{ channels: { slack: "off" } }, "value"],
+    [{ channels: { slack: "sometimes" } }, "InvalidInput"]
+  ]
 }
 
 const person = (id: string, tenant: string, ...roles: ReadonlyArray<Role>) =>
@@ -107,12 +144,30 @@ const people: ReadonlyArray<Principal> = [
 ]
 const tokenOf = ({ id }: Principal) => `token-of-${id}-0123456789`
 
-const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help." })
+const shop = AgentSpec.make({
+  name: AgentName.make("shop"),
+  instructions: "Help.",
+  tools: ["refund", "read"]
+})
+const tools = (["external", "read"] as const).map((side_effects) =>
+  tool(
+    {
+      namespace: "shop",
+      name: side_effects === "read" ? "read" : "refund",
+      description: "About an order.",
+      side_effects,
+      input: Schema.Struct({ order: Schema.String })
+    },
+    () => Promise.resolve("done")
+  )
+)
 
 /** A service in which a run of `acme` has ended. */
 const started = async () => {
   const troupe = await start({
     agents: [shop],
+    tools,
+    customer_agents: ["shop"],
     model: scripted(() => text("Good morning.")),
     telemetry: false,
     http: {
@@ -264,25 +319,19 @@ describe("an operation", () => {
     const derived = new Set(
       Object.values(operations).map(({ operation }) => `${operation.method} ${operation.path}`)
     )
-    const groups = [
-      "runs",
-      "costs",
-      "deadLetters",
-      "killSwitch",
-      "quarantine",
-      "tokens",
-      "erasures"
-    ]
+    const by_hand = "conversations approvals clientCalls records drafts events files health".split(
+      " "
+    )
     const declared = Object.values(TroupeApi.groups)
-      .filter(({ identifier }) => groups.includes(identifier))
+      .filter(({ identifier }) => !by_hand.includes(identifier))
       .flatMap(({ endpoints }) =>
         Object.values(endpoints as Record<string, { method: string; path: string }>).map(
           ({ method, path }) => `${method} ${path}`
         )
       )
     // Their methods take who asks before the reason, and the outcome in another form.
-    const by_hand = ["POST /v1/runs/:id/cancel", "POST /v1/runs/:id/settle"]
-    assert.sameMembers([...derived, ...by_hand], declared)
+    const commands = ["POST /v1/runs/:id/cancel", "POST /v1/runs/:id/settle"]
+    assert.sameMembers([...derived, ...commands], declared)
     assert.sameMembers(Object.keys(cases), Object.keys(operations))
   })
 })

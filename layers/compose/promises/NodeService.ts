@@ -1,22 +1,17 @@
 /** The service that `start` of `troupe/embed` returns, and the messages that it takes. */
 import type { ContextInput, DeclaredAgent } from "../../../src/agent/DeclaredAgent.ts"
 import type { Approval } from "../../../src/approval/Approval.ts"
-import type { WorkspaceAgentAuthorization } from "../../../src/permission/Authorization.ts"
 import type { ClientAnswer, ClientCall } from "../../../src/approval/ClientCall.ts"
 import type { AnyDecision } from "../../../src/approval/DecisionPayload.ts"
-import type { Time } from "../../../src/value/Times.ts"
 import type { PrincipalInput } from "../../../src/principal/Principal.ts"
 import type { Settlement } from "../../../src/run/RunCommand.ts"
-import type { UnhostedWork } from "../../../src/run/UnhostedWork.ts"
 import type { UnknownCall } from "../../../src/run/UnknownCall.ts"
 import type { CallRecord } from "../../../src/tool/CallRecord.ts"
 import type { McpPin } from "../../../src/mcp/McpPin.ts"
 import type { ToolListing } from "../../../src/tool/Registry.ts"
 import type { PartInput } from "../../../src/conversation/Part.ts"
-import type { ChannelBinding } from "../../../src/conversation/ChannelBinding.ts"
 import type { Conversation, ConversationMessage } from "../../../src/conversation/Conversation.ts"
 import type { ReceivedEvent } from "../../../src/delivery/IncomingEvent.ts"
-import type { Notice, NoticePreferences } from "../../../src/delivery/Notice.ts"
 import type { MemoryRow } from "../../../src/memory/MemoryRow.ts"
 import type { FeedItem } from "../../../services/AgentRuntime.ts"
 import type { McpServerStatus } from "../../../services/McpServers.ts"
@@ -25,6 +20,9 @@ import type { AnySchema, Decoded } from "../../../src/tool/ToolCodec.ts"
 import type { Answer, AnswerWith, Following, Wait } from "./Answer.ts"
 import type { RunPart, RunPartWith } from "./RunStream.ts"
 import type { HttpMethods } from "../assembly/Served.ts"
+import type * as AgentOperations from "../../../src/operation/AgentOperations.ts"
+import type * as AuthorizationOperations from "../../../src/operation/AuthorizationOperations.ts"
+import type * as NoticeOperations from "../../../src/operation/NoticeOperations.ts"
 import type * as CostOperations from "../../../src/operation/CostOperations.ts"
 import type * as DeadLetterOperations from "../../../src/operation/DeadLetterOperations.ts"
 import type * as ErasureOperations from "../../../src/operation/ErasureOperations.ts"
@@ -33,15 +31,7 @@ import type { ArgumentsOf, Operation, ResultOf } from "../../../src/operation/Op
 import type * as QuarantineOperations from "../../../src/operation/QuarantineOperations.ts"
 import type * as RunOperations from "../../../src/operation/RunOperations.ts"
 import type * as TokenOperations from "../../../src/operation/TokenOperations.ts"
-import type {
-  PublishedEvent,
-  NoticesQuery,
-  StoredFile,
-  MemoryOf,
-  MemoriesQuery,
-  TextOfRecord
-} from "./MethodShapes.ts"
-import type { BindTo } from "../options/ServiceOptions.ts"
+import type { PublishedEvent, StoredFile, MemoryOf, MemoriesQuery, TextOfRecord } from "./MethodShapes.ts"
 
 export interface Send {
   /** Absent, in a conversation = the agent that it was handed over to, or else the one that got its last message. */
@@ -177,25 +167,11 @@ export interface NodeService extends HttpMethods {
    * `holds_ms` (absent = 30 days), and each call records in its run the authorization by which it ran. Rejects with
    * `AuthorizationRefused` if the tool needs no approval, is denied, or always asks.
    */
-  readonly authorize: (
-    request: {
-      readonly agent: string
-      readonly action: string
-      readonly holds_ms?: Time
-      readonly uses_max?: number
-    },
-    by: PrincipalInput
-  ) => Promise<WorkspaceAgentAuthorization>
+  readonly authorize: Method<typeof AuthorizationOperations.grant>
   /** Revokes an authorization: once this resolves, calls of the action ask a person again. */
-  readonly revokeAuthorization: (
-    id: string,
-    by: PrincipalInput
-  ) => Promise<WorkspaceAgentAuthorization>
+  readonly revokeAuthorization: Method<typeof AuthorizationOperations.revoke>
   /** Authorizations of `by`'s workspace, newest first: 50 per page unless `limit` (to 500) is set. */
-  readonly authorizations: (
-    page?: { readonly limit?: number; readonly all?: boolean; readonly after?: string },
-    by?: PrincipalInput
-  ) => Promise<ReadonlyArray<WorkspaceAgentAuthorization>>
+  readonly authorizations: Method<typeof AuthorizationOperations.list>
   /** Calls of a conversation that wait for a result from its client, such as a browser, oldest first. */
   readonly clientCalls: (
     conversation: string,
@@ -240,8 +216,10 @@ export interface NodeService extends HttpMethods {
   readonly discardDeadLetter: Method<typeof DeadLetterOperations.discard>
   /** Calls whose outcome is unknown, oldest first, at most 500. `settle` records the outcome of each. */
   readonly unknown: (by?: PrincipalInput) => Promise<ReadonlyArray<UnknownCall>>
+  /** The agents of this process with their tools, and at most 200 of their actors that have runs of the tenant. */
+  readonly agents: Method<typeof AgentOperations.list>
   /** Work that waits for an agent that no living process hosts, sorted by agent; at most 500. */
-  readonly unhosted: (by?: PrincipalInput) => Promise<ReadonlyArray<UnhostedWork>>
+  readonly unhosted: Method<typeof AgentOperations.unhosted>
   readonly cancel: (run: string, by: PrincipalInput, reason: string) => Promise<void>
   /** Records the outcome of a call whose outcome is unknown. */
   readonly settle: (
@@ -300,26 +278,19 @@ export interface NodeService extends HttpMethods {
    * further effect (`isNew: false`). Rejects with `EventTypeUnknown` if events of its type are not handled.
    */
   readonly publish: (event: PublishedEvent, by: PrincipalInput) => Promise<ReceivedEvent>
-  /** Binds a conversation to a channel, which gets the agent's answers and questions from then on; at most 16 bindings. */
-  readonly bind: (conversation: string, to: BindTo, by: PrincipalInput) => Promise<void>
-  /** Removes a binding. False = there was no such binding. */
-  readonly unbind: (
-    conversation: string,
-    channel: string,
-    address: string,
-    by: PrincipalInput
-  ) => Promise<boolean>
-  readonly bindings: (
-    conversation: string,
-    by: PrincipalInput
-  ) => Promise<ReadonlyArray<ChannelBinding>>
+  /** Binds a conversation to a channel, which gets the agent's answers and questions from then on. Gives all bindings, at most 16. */
+  readonly bind: Method<typeof NoticeOperations.bind>
+  /** Removes a binding, if there is one. Gives those that are left. */
+  readonly unbind: Method<typeof NoticeOperations.unbind>
+  /** The channels of a conversation. Rejects with `ConversationNotFound` if the tenant has no such one. */
+  readonly bindings: Method<typeof NoticeOperations.bindings>
   /** Notices to the principal, newest first: 50 per page unless `limit` (to 500) is set. */
-  readonly notices: (query: NoticesQuery, by: PrincipalInput) => Promise<ReadonlyArray<Notice>>
-  /** Marks notices of the principal as read, at most 500. Resolves to how many were unread before. */
-  readonly readNotices: (ids: ReadonlyArray<string>, by: PrincipalInput) => Promise<number>
+  readonly notices: Method<typeof NoticeOperations.list>
+  /** Marks notices of the principal as read, at most 500. Gives how many were unread before. */
+  readonly readNotices: Method<typeof NoticeOperations.read>
   /** Which channels the principal wants; for a channel that is not named it is `immediately`. */
-  readonly preferences: (by: PrincipalInput) => Promise<NoticePreferences>
-  readonly prefer: (preferences: NoticePreferences, by: PrincipalInput) => Promise<void>
+  readonly preferences: Method<typeof NoticeOperations.preferences>
+  readonly prefer: Method<typeof NoticeOperations.prefer>
   /**
    * Creates a token for the HTTP API, for `by`'s tenant; for admins. The result is the only place with its text (`token`); only
    * its SHA-256 is stored. Any process over the same store accepts it until it expires or `revokeToken` resolves.

@@ -4,23 +4,13 @@
  */
 import { Effect, Stream } from "effect"
 import * as Entries from "../../../src/entry/Entries.ts"
-import type {
-  AgentName,
-  ApprovalId,
-  AuthorizationId,
-  CallId,
-  RunId
-} from "../../../src/value/Ids.ts"
+import type { ApprovalId, CallId, RunId } from "../../../src/value/Ids.ts"
 import type { PrincipalInput, Principal } from "../../../src/principal/Principal.ts"
 import { RunNotFound } from "../../../src/run/RunCommand.ts"
-import { inMilliseconds } from "../../../src/value/Times.ts"
 import { discoverOffers } from "../../../src/queue/ToolOffer.ts"
-import { AgentDirectory, CustomerAgents, knownTo } from "../../../services/AgentDirectory.ts"
 import type { Cursor, Message } from "../../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
-import type { AuthorizationsPage } from "../../../services/AuthorizationDesk.ts"
-import { AuthorizationDesk } from "../../../services/AuthorizationDesk.ts"
 import { CallRecords } from "../../../services/CallRecords.ts"
 import { KillSwitch } from "../../../services/KillSwitch.ts"
 import { McpServers } from "../../../services/McpServers.ts"
@@ -28,6 +18,9 @@ import { TaskStore } from "../../../services/TaskStore.ts"
 import { ToolQueue } from "../../../services/ToolQueue.ts"
 import type { Wait } from "./Answer.ts"
 import * as ChannelMethods from "./ChannelMethods.ts"
+import * as Agents from "../../service/Agents.ts"
+import * as Authorizations from "../../service/Authorizations.ts"
+import * as Notices from "../../service/Notices.ts"
 import * as Costs from "../../service/Costs.ts"
 import * as DeadLetters from "../../service/DeadLetters.ts"
 import * as Erasures from "../../service/Erasures.ts"
@@ -137,36 +130,6 @@ const decisionMethods = {
   stopAllTools: (stopped) => KillSwitch.use(({ turnAll }) => turnAll(stopped))
 } satisfies AsEffects
 
-type Grant = Parameters<AuthorizationDesk["Service"]["grant"]>[0]
-
-/** The authorization desk, with the agents that the principal may know of. */
-const withAuthorizationDesk = <A, E>(
-  by: Principal,
-  use: (
-    desk: AuthorizationDesk["Service"],
-    known: ReadonlyArray<AgentName> | undefined
-  ) => Effect.Effect<A, E>
-) =>
-  Effect.gen(function* () {
-    // Decoded first, because the principal decides which agents it may know of.
-    const who = yield* Entries.principal(by, "by")
-    const known = knownTo(yield* AgentDirectory, who, yield* CustomerAgents)
-    return yield* use(yield* AuthorizationDesk, known)
-  })
-
-const authorizationMethods = {
-  authorize: (request, by) =>
-    withAuthorizationDesk(by, (desk, known) =>
-      desk.grant(inMilliseconds<Grant>(request), by, known)
-    ),
-  revokeAuthorization: (id, by) =>
-    withAuthorizationDesk(by, (desk, known) => desk.revoke(id as AuthorizationId, by, known)),
-  authorizations: (page = {}, by = service_principal) =>
-    withAuthorizationDesk(by, (desk, known) =>
-      desk.list({ limit: 50, ...page } as AuthorizationsPage, by, known)
-    )
-} satisfies AsEffects
-
 const runListMethods = {
   records: (id, by = service_principal) =>
     Effect.gen(function* () {
@@ -177,9 +140,7 @@ const runListMethods = {
       return yield* CallRecords.use((records) => records.ofRun(tenant, run_id, 500))
     }),
   unknown: (by = service_principal) =>
-    listRuns(by, ({ tenant }, runs) => runs.unknown({ tenant, limit: 500 })),
-  unhosted: (by = service_principal) =>
-    listRuns(by, ({ hosted, tenant }, runs) => runs.unhosted({ tenant, hosted }))
+    listRuns(by, ({ tenant }, runs) => runs.unknown({ tenant, limit: 500 }))
 } satisfies AsEffects
 
 const inspectionMethods = {
@@ -198,6 +159,18 @@ const memoryMethods = {
 
 /** The operations that have a method, by its name. */
 export const operations = {
+  agents: Agents.list,
+  unhosted: Agents.unhosted,
+  authorize: Authorizations.grant,
+  authorizations: Authorizations.list,
+  revokeAuthorization: Authorizations.revoke,
+  bindings: Notices.bindings,
+  bind: Notices.bind,
+  unbind: Notices.unbind,
+  notices: Notices.list,
+  readNotices: Notices.read,
+  preferences: Notices.preferences,
+  prefer: Notices.prefer,
   costs: Costs.list,
   deadLetters: DeadLetters.list,
   deadLetter: DeadLetters.get,
@@ -221,15 +194,7 @@ export const operations = {
 const derivedMethods = methodsOf(operations) satisfies AsEffects
 
 const channelMethods = {
-  publish: (event, by) => ChannelMethods.publish(event, by),
-  bind: (conversation, to, by) => ChannelMethods.bind(conversation, to, by),
-  unbind: (conversation, channel, address, by) =>
-    ChannelMethods.unbind(conversation, channel, address, by),
-  bindings: (conversation, by) => ChannelMethods.bindings(conversation, by),
-  notices: (query, by) => ChannelMethods.notices(query, by),
-  readNotices: (ids, by) => ChannelMethods.read(ids, by),
-  preferences: (by) => ChannelMethods.preferences(by),
-  prefer: (preferences, by) => ChannelMethods.prefer(preferences, by)
+  publish: (event, by) => ChannelMethods.publish(event, by)
 } satisfies AsEffects
 
 const toolMethods = {
@@ -246,7 +211,6 @@ const toolMethods = {
 /** All methods that return one value. */
 export const methods = {
   ...decisionMethods,
-  ...authorizationMethods,
   ...runListMethods,
   ...inspectionMethods,
   ...memoryMethods,

@@ -6,11 +6,13 @@ import { Effect } from "effect"
 import type { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
+import { CustomerAgents } from "../../../services/AgentDirectory.ts"
 import type { Authentication, RequestBody, Validation } from "../../../src/operation/Boundary.ts"
 import { CurrentPrincipal, CurrentToken } from "../../../src/operation/Boundary.ts"
 import { CallerToken } from "../../../src/operation/Operation.ts"
 import { TroupeApi } from "../../../src/operation/TroupeApi.ts"
 import type { AnyServed, ServicesOf } from "../../service/Served.ts"
+import { HttpSettings } from "../boundary/HttpSettings.ts"
 import type { PortError } from "../boundary/Problems.ts"
 import { problemOf } from "../boundary/Problems.ts"
 
@@ -25,14 +27,15 @@ interface Parts {
 }
 
 const handlerOf =
-  ({ perform }: AnyServed<PortError>) =>
+  ({ perform }: AnyServed<PortError>, { customer_agents }: HttpSettings) =>
   ({ params, payload, query }: Parts) =>
     Effect.gen(function* () {
       const by = yield* CurrentPrincipal
       const token = yield* CurrentToken
       return yield* perform(Effect.succeed({ ...params, ...query, ...payload } as never), by).pipe(
         Effect.mapError((error) => problemOf(error)),
-        Effect.provideService(CallerToken, token)
+        Effect.provideService(CallerToken, token),
+        Effect.provideService(CustomerAgents, customer_agents)
       )
     })
 
@@ -49,13 +52,15 @@ export const group = <
   name: Name,
   all: All
 ) => {
-  const handlers = Object.fromEntries(
-    Object.values(all).map((served) => [served.operation.id, handlerOf(served)])
-  )
-  const missing = Object.keys(TroupeApi.groups[name].endpoints).filter((id) => !(id in handlers))
+  const served = new Map(Object.values(all).map((each) => [each.operation.id, each]))
+  const handlersFor = (settings: HttpSettings) =>
+    Object.fromEntries(Array.from(served, ([id, each]) => [id, handlerOf(each, settings)]))
+  const missing = Object.keys(TroupeApi.groups[name].endpoints).filter((id) => !served.has(id))
   if (missing.length > 0) throw new TypeError(`no effect for ${name}.${missing.join(", ")}`)
   return HttpApiBuilder.group(TroupeApi, name, ((building: Building) =>
-    building.handleAll(handlers)) as never) as unknown as Layer.Layer<
+    Effect.map(HttpSettings, (settings) =>
+      building.handleAll(handlersFor(settings))
+    )) as never) as unknown as Layer.Layer<
     HttpApiGroup.Service<"troupe", Name>,
     never,
     ServicesOf<All[keyof All]> | Authentication | RequestBody | Validation

@@ -20,7 +20,7 @@ import type { AccessTokens } from "../../../services/AccessTokens.ts"
 import type { CostLedger } from "../../../services/CostLedger.ts"
 import type { Credentials } from "../../../services/Credentials.ts"
 import type { KillSwitch } from "../../../services/KillSwitch.ts"
-import type { Notices } from "../../../services/Notices.ts"
+import type { Notices as NoticesPort } from "../../../services/Notices.ts"
 import type { OutboxReader } from "../../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../../services/OutboxReplayer.ts"
 import type { RunJournal } from "../../../services/RunJournal.ts"
@@ -29,12 +29,15 @@ import type { SubjectErasure } from "../../../services/SubjectErasure.ts"
 import type { TaskStore } from "../../../services/TaskStore.ts"
 import { TroupeApi } from "../../../src/operation/TroupeApi.ts"
 import * as ApprovalsHandlers from "../handlers/ApprovalsHandlers.ts"
-import * as AuthorizationsHandlers from "../handlers/AuthorizationsHandlers.ts"
 import * as MountPath from "../boundary/MountPath.ts"
 import * as Boundary from "../boundary/Boundary.ts"
 import * as ClientCallsHandlers from "../handlers/ClientCallsHandlers.ts"
 import * as ChannelRoutes from "./ChannelRoutes.ts"
 import * as Derived from "../handlers/Derived.ts"
+import * as HealthHandlers from "../handlers/HealthHandlers.ts"
+import * as Agents from "../../service/Agents.ts"
+import * as Authorizations from "../../service/Authorizations.ts"
+import * as Notices from "../../service/Notices.ts"
 import * as Costs from "../../service/Costs.ts"
 import * as DeadLetters from "../../service/DeadLetters.ts"
 import * as Erasures from "../../service/Erasures.ts"
@@ -47,8 +50,6 @@ import * as FilesHandlers from "../handlers/FilesHandlers.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
 import * as Limits from "../boundary/Limits.ts"
 import * as Metrics from "./Metrics.ts"
-import * as NoticesHandlers from "../handlers/NoticesHandlers.ts"
-import * as OperationsHandlers from "../handlers/OperationsHandlers.ts"
 import * as Outcomes from "./Outcomes.ts"
 import * as Readiness from "../boundary/Readiness.ts"
 import * as Routes from "../boundary/Routes.ts"
@@ -66,8 +67,11 @@ const handlers = Layer.mergeAll(
     settle: Runs.settle
   }),
   ApprovalsHandlers.layer,
-  AuthorizationsHandlers.layer,
   ClientCallsHandlers.layer,
+  HealthHandlers.layer,
+  Derived.group("agents", Agents),
+  Derived.group("authorizations", Authorizations),
+  Derived.group("notices", Notices),
   Derived.group("costs", Costs),
   Derived.group("deadLetters", DeadLetters),
   Derived.group("erasures", Erasures),
@@ -77,9 +81,7 @@ const handlers = Layer.mergeAll(
   RecordsHandlers.layer,
   DraftsHandlers.layer,
   EventsHandlers.layer,
-  FilesHandlers.layer,
-  NoticesHandlers.layer,
-  OperationsHandlers.layer
+  FilesHandlers.layer
 ).pipe(Layer.provide(Boundary.layer), Layer.provide(Limits.layer))
 
 /** The API; its documents say under which path it is. */
@@ -165,7 +167,7 @@ export const layer: Layer.Layer<
   | Digest.Digest
   | SecureRandom.SecureRandom
   | KillSwitch
-  | Notices
+  | NoticesPort
   | OutboxReader
   | OutboxReplayer
   | RunJournal

@@ -1,0 +1,44 @@
+/** The operations on the agents of a service. */
+import { Schema } from "effect"
+import { AgentKind } from "../agent/AgentKind.ts"
+import { UnhostedWork } from "../run/UnhostedWork.ts"
+import { AgentName, ConversationId, RunId } from "../value/Ids.ts"
+import { operation } from "./Operation.ts"
+
+const Actor = Schema.Struct({
+  key: ConversationId,
+  state: Schema.Literals(["running", "idle", "parked", "stopped"]),
+  run_id: Schema.optionalKey(RunId),
+  restarts: Schema.Int
+})
+
+const Agent = Schema.Struct({
+  name: AgentName,
+  kind: Schema.optionalKey(AgentKind),
+  description: Schema.String,
+  model: Schema.optionalKey(Schema.String),
+  /** The agent's tools: the names that the model uses, and the keys in the registry. */
+  tools: Schema.Array(Schema.Struct({ name: Schema.String, key: Schema.String })),
+  specialists: Schema.Array(AgentName),
+  actors: Schema.Array(Actor)
+}).annotate({ identifier: "Agent" })
+
+export const list = operation({
+  id: "list",
+  method: "GET",
+  path: "/v1/agents",
+  success: Schema.Struct({ items: Schema.Array(Agent) }),
+  right: "inspect",
+  list: true,
+  summary: "Agents with their actors"
+})
+
+export const unhosted = operation({
+  id: "unhosted",
+  method: "GET",
+  path: "/v1/unhosted",
+  success: Schema.Struct({ items: Schema.Array(UnhostedWork) }),
+  right: "inspect",
+  list: true,
+  summary: "What waits for an agent that no living process hosts"
+})
