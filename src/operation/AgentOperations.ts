@@ -29,7 +29,7 @@ export const list = operation({
   path: "/v1/agents",
   success: Schema.Struct({ items: Schema.Array(Agent) }),
   right: "inspect",
-  list: true,
+  gives: "items",
   summary: "Agents with their actors"
 })
 
@@ -39,6 +39,6 @@ export const unhosted = operation({
   path: "/v1/unhosted",
   success: Schema.Struct({ items: Schema.Array(UnhostedWork) }),
   right: "inspect",
-  list: true,
+  gives: "items",
   summary: "What waits for an agent that no living process hosts"
 })

@@ -23,7 +23,7 @@ export const list = operation({
     next_after: Schema.optionalKey(AuthorizationId)
   }),
   right: "authorize",
-  list: true,
+  gives: "items",
   summary: "Actions authorised in advance, newest first"
 })
 

@@ -3,15 +3,15 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Conversation, ConversationMessage } from "../conversation/Conversation.ts"
 import { FileDigest, FileName, MediaType, parts_max } from "../conversation/Part.ts"
 import { TaskStatus } from "../delivery/AgentTask.ts"
 import { AgentName, ConversationId, RunId } from "../value/Ids.ts"
 import { rolesFor } from "../principal/Rights.ts"
 import { CheckedAnswerSchema } from "../run/AnswerSchema.ts"
 import { CheckedRunContext } from "../run/RunContext.ts"
+import { get, list } from "./ConversationOperations.ts"
+import { endpointOf } from "./Endpoint.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
-import { After, Limit } from "./Page.ts"
 import { Problem404, Problem409, Problem413, Problem422, Problem429 } from "./Problem.ts"
 
 const described = {
@@ -110,39 +110,6 @@ const sendTo = HttpApiEndpoint.post("sendTo", "/v1/conversations/:id/messages", 
   )
   .middleware(RequestBody)
 
-const list = HttpApiEndpoint.get("list", "/v1/conversations", {
-  query: {
-    limit: Schema.optionalKey(Limit),
-    /** The page begins after this conversation, with older ones. */
-    after: Schema.optionalKey(ConversationId)
-  },
-  success: Schema.Struct({
-    items: Schema.Array(Conversation),
-    /** `after` of the next page; absent on the last one. */
-    next_after: Schema.optionalKey(ConversationId)
-  })
-})
-  .annotate(Needs, rolesFor("follow"))
-  .annotateMerge(OpenApi.annotations({ summary: "Conversations, newest first" }))
-
-const get = HttpApiEndpoint.get("get", "/v1/conversations/:id", {
-  params: { id: ConversationId },
-  query: {
-    limit: Schema.optionalKey(Limit),
-    /** The page contains messages with a greater `seq` than this. */
-    after: Schema.optionalKey(After)
-  },
-  success: Schema.Struct({
-    conversation: Conversation,
-    messages: Schema.Array(ConversationMessage),
-    /** `after` of the next page; absent on the last one. */
-    next_after: Schema.optionalKey(Schema.Int)
-  }),
-  error: Problem404
-})
-  .annotate(Needs, rolesFor("follow"))
-  .annotateMerge(OpenApi.annotations({ summary: "A conversation with its messages" }))
-
 const events = HttpApiEndpoint.get("events", "/v1/conversations/:id/events", {
   params: { id: ConversationId },
   query: { after: Schema.optionalKey(Schema.String) },
@@ -160,7 +127,7 @@ const events = HttpApiEndpoint.get("events", "/v1/conversations/:id/events", {
   )
 
 export class ConversationsApi extends HttpApiGroup.make("conversations")
-  .add(send, sendTo, list, get, events)
+  .add(send, sendTo, endpointOf(list), endpointOf(get), events)
   .middleware(Validation)
   .middleware(Authentication)
   .annotateMerge(OpenApi.annotations({ title: "Conversations" })) {}

@@ -16,6 +16,6 @@ export const list = operation({
     next_after: Schema.optionalKey(Schema.String)
   }),
   right: "inspect",
-  list: true,
+  gives: "items",
   summary: "What models cost, by agent, model, run, tool or trace"
 })

@@ -22,7 +22,7 @@ export const list = operation({
   query: LetterFilters,
   success: Schema.Struct({ items: Schema.Array(DeadLetter) }),
   right: "inspect",
-  list: true,
+  gives: "items",
   summary: "Dead letters, newest first"
 })
 

@@ -4,9 +4,9 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { rolesFor } from "../principal/Rights.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import type { Operation } from "./Operation.ts"
-import { Problem404, Problem409 } from "./Problem.ts"
+import { Problem404, Problem409, Problem410, Problem422 } from "./Problem.ts"
 
-const problems = { 404: Problem404, 409: Problem409 } as const
+const problems = { 404: Problem404, 409: Problem409, 410: Problem410, 422: Problem422 } as const
 
 type Problems = typeof problems
 type ErrorOf<O> = O extends {
@@ -42,7 +42,7 @@ export type EndpointOf<O extends Operation> = O extends { readonly payload: Sche
 /** A role that nobody but an admin counts as: of a right that the table gives to no other role. */
 const admins = ["admin"] as const
 
-const endpointOf = (operation: Operation): HttpApiEndpoint.Top => {
+export const endpointOf = <const O extends Operation>(operation: O): EndpointOf<O> => {
   const { description, id, method, params, path, payload, query, right, status, success, summary } =
     operation
   const roles = rolesFor(right)
@@ -72,7 +72,7 @@ export const groupOf = <
   title: string,
   all: All
 ) => {
-  const endpoints = Object.values(all).map(endpointOf) as [HttpApiEndpoint.Top]
+  const endpoints = Object.values(all).map(endpointOf) as unknown as [HttpApiEndpoint.Top]
   const group = HttpApiGroup.make(id)
     .add(...endpoints)
     .middleware(Validation)

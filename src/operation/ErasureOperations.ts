@@ -20,7 +20,7 @@ export const list = operation({
     next_after: Schema.optionalKey(ErasureId)
   }),
   right: "erase",
-  list: true,
+  gives: "items",
   summary: "Erasures of the tenant, newest first",
   description: "By whom, when, and how many rows of each table. Of whom is a digest only."
 })

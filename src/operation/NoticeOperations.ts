@@ -26,7 +26,7 @@ export const bindings = operation({
   problems: [404],
   right: "bind",
   args: ["id"],
-  list: true,
+  gives: "items",
   summary: "The channels of a conversation"
 })
 
@@ -40,7 +40,7 @@ export const bind = operation({
   problems: [404, 409],
   right: "bind",
   args: ["id"],
-  list: true,
+  gives: "items",
   summary: "Bind a conversation to a channel",
   description:
     "What the agent says there goes to all of its bindings, at most 16. The same binding again changes nothing."
@@ -56,7 +56,7 @@ export const unbind = operation({
   problems: [404],
   right: "bind",
   args: ["id", "channel", "address"],
-  list: true,
+  gives: "items",
   summary: "Tell a channel nothing more"
 })
 
@@ -79,7 +79,7 @@ export const list = operation({
     next_after: Schema.optionalKey(NoticeId)
   }),
   right: "readNotices",
-  list: true,
+  gives: "items",
   summary: "What the caller was told, newest first"
 })
 

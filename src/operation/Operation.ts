@@ -25,19 +25,20 @@ export interface Operation {
   readonly path: `/${string}`
   readonly params?: Members
   readonly query?: Members
-  readonly payload?: Members
+  /** An object, or a union of objects that a method takes as one. */
+  readonly payload?: Schema.Top & { readonly fields?: Schema.Struct.Fields }
   /** Absent = nothing. */
   readonly success?: Schema.Top
   /** The status of a success that is not 200, or 204 for nothing. */
   readonly status?: 201
   /** The statuses of its own errors, beside those that every request may get. */
-  readonly problems?: ReadonlyArray<404 | 409>
+  readonly problems?: ReadonlyArray<404 | 409 | 410 | 422>
   /** Whoever has it, with any reach, may call the operation. */
   readonly right: RightName
   /** The members of the input that a method takes one by one, in this order. The others are one object behind them. */
   readonly args?: ReadonlyArray<string>
-  /** The output is a page, `{ items, next_after? }`, of which a method gives the items. */
-  readonly list?: true
+  /** The output is a page, such as `{ items, next_after? }`, of which a method gives this member. Absent = it gives all. */
+  readonly gives?: "items" | "messages"
   /** One line for OpenAPI. */
   readonly summary: string
   readonly description?: string
@@ -66,10 +67,14 @@ type Args<O> = O extends { readonly args: infer A extends ReadonlyArray<string> 
 type Positional<G, A extends ReadonlyArray<string>> = {
   readonly [At in keyof A]: A[At] extends keyof G ? G[A[At]] : never
 }
-type RestOf<G, Name> = { readonly [K in keyof G as K extends Name ? never : K]: G[K] }
+/** Of a union, that of each of its members. */
+type RestOf<G, Name> = G extends unknown
+  ? { readonly [K in keyof G as K extends Name ? never : K]: G[K] }
+  : never
+type IsEmpty<Rest> = Rest extends unknown ? (keyof Rest extends never ? true : false) : never
 type Last<Rest, IsRead> = IsRead extends true
-  ? [...(keyof Rest extends never ? [] : [input?: Rest]), by?: PrincipalInput]
-  : [...(keyof Rest extends never ? [] : [input: Rest]), by: PrincipalInput]
+  ? [...(IsEmpty<Rest> extends true ? [] : [input?: Rest]), by?: PrincipalInput]
+  : [...(IsEmpty<Rest> extends true ? [] : [input: Rest]), by: PrincipalInput]
 
 /** What a method takes: `args`, then the rest of the input as one object, then who asks. */
 export type ArgumentsOf<O> = [
@@ -77,9 +82,9 @@ export type ArgumentsOf<O> = [
   ...Last<RestOf<Given<O>, Args<O>[number]>, O extends { readonly method: "GET" } ? true : false>
 ]
 
-/** What a method gives: the output, or the items of a page. */
-export type ResultOf<O> = O extends { readonly list: true }
-  ? OutputOf<O> extends { readonly items: infer Items }
-    ? Items
+/** What a method gives: the output, or a member of it. */
+export type ResultOf<O> = O extends { readonly gives: infer Member }
+  ? Member extends keyof OutputOf<O>
+    ? OutputOf<O>[Member]
     : never
   : OutputOf<O>

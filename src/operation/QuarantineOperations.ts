@@ -20,7 +20,7 @@ export const list = operation({
     next_after: Schema.optionalKey(RunId)
   }),
   right: "repair",
-  list: true,
+  gives: "items",
   summary: "Runs whose journal does not fold"
 })
 
@@ -41,7 +41,7 @@ export const events = operation({
   problems: [404],
   right: "repair",
   args: ["id"],
-  list: true,
+  gives: "items",
   summary: "A run's rows as they are stored"
 })
 

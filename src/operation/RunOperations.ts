@@ -30,7 +30,7 @@ export const list = operation({
     next_after: Schema.optionalKey(RunId)
   }),
   right: "inspect",
-  list: true,
+  gives: "items",
   summary: "Runs, newest first, and those that wait"
 })
 
@@ -63,7 +63,7 @@ export const events = operation({
   problems: [404, 409],
   right: "inspect",
   args: ["id"],
-  list: true,
+  gives: "items",
   summary: "A run's events"
 })
 

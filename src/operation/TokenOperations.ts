@@ -21,7 +21,7 @@ export const list = operation({
     next_after: Schema.optionalKey(TokenId)
   }),
   right: "issueTokens",
-  list: true,
+  gives: "items",
   summary: "Tokens of the tenant, newest first",
   description: "Also those that have expired or were revoked. `last_used_at` is to the minute."
 })

@@ -2,9 +2,9 @@
  * The HTTP API as a value, from which the server, clients and OpenAPI are derived.
  */
 import { HttpApi, OpenApi } from "effect/http-api"
-import { ApprovalsApi } from "./ApprovalsApi.ts"
+import * as ApprovalOperations from "./ApprovalOperations.ts"
 import * as AuthorizationOperations from "./AuthorizationOperations.ts"
-import { ClientCallsApi } from "./ClientCallsApi.ts"
+import * as ClientCallOperations from "./ClientCallOperations.ts"
 import { ConversationsApi } from "./ConversationsApi.ts"
 import * as CostOperations from "./CostOperations.ts"
 import { DraftsApi } from "./DraftsApi.ts"
@@ -26,9 +26,9 @@ export class TroupeApi extends HttpApi.make("troupe")
   .add(
     ConversationsApi,
     groupOf("runs", "Runs", RunOperations),
-    ApprovalsApi,
+    groupOf("approvals", "Approvals", ApprovalOperations),
     groupOf("authorizations", "Authorisations", AuthorizationOperations),
-    ClientCallsApi,
+    groupOf("clientCalls", "Client calls", ClientCallOperations),
     groupOf("costs", "Costs", CostOperations),
     groupOf("agents", "Agents", AgentOperations),
     groupOf("deadLetters", "Dead letters", DeadLetterOperations),

@@ -50,7 +50,9 @@ const table = {
       "deadLetters",
       "deadLetter",
       "toolsStopped",
-      "agents"
+      "agents",
+      "approvals",
+      "approval"
     ],
     http: [
       "GET /v1/runs",

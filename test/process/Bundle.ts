@@ -99,6 +99,6 @@ export const bundled = (script: string): Effect.Effect<Runnable> =>
 
 /** What to start for a script: a script of the tests as a bundle, what users start as it is. */
 export const runnable = (script: string): Effect.Effect<Runnable> =>
-  script.startsWith("test/")
+  script.startsWith("test/") && script !== "test/bench/main.ts"
     ? bundled(script)
     : Effect.succeed({ file: join(root, script), compiled: compiled_files })

@@ -2,8 +2,8 @@
  * Each operation over HTTP and by its method: as each kind of principal, with inputs that fit and inputs that do not. There are two
  * services that were started alike, one for each surface, and both give the same.
  */
-import { isDeepStrictEqual } from "node:util"
 import { Schema } from "effect"
+import { isDeepStrictEqual } from "node:util"
 import { assert, describe, it } from "vitest"
 import { start } from "../../layers/compose/entries/Embed.ts"
 import { scripted, text } from "../../layers/compose/entries/Testing.ts"
@@ -17,8 +17,9 @@ import { Principal } from "../../src/principal/Principal.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
 
 const none = "00000000-0000-4000-8000-000000000000"
-/** Stands for the run of the service that is asked. */
+/** These stand for the run of the service that is asked, and its conversation. */
 const its_run = "the run"
+const its_conversation = "the conversation"
 
 type Name = keyof typeof operations
 type Input = Readonly<Record<string, unknown>>
@@ -90,6 +91,29 @@ const cases: Readonly<Record<Name, ReadonlyArray<readonly [input: Input, gives: 
   ],
   tokens: [[{ limit: 5 }, "value"]],
   revokeToken: [[{ id: none }, "TokenNotFound"]],
+  approvals: [
+    [{ status: "pending" }, "value"],
+    [{ status: "lost" }, "InvalidInput"]
+  ],
+  approval: [[{ id: none }, "ApprovalNotFound"]],
+  clientCalls: [
+    [{ id: its_run }, "ConversationNotFound"],
+    [{ id: its_conversation }, "value"]
+  ],
+  answerClientCall: [
+    [{ id: none, result: { at: 1 } }, "ApprovalNotFound"],
+    [{ id: none, error: "" }, "InvalidInput"],
+    [{ id: none, result: 1, error: "x" }, "InvalidInput"]
+  ],
+  conversations: [
+    [{ limit: 5 }, "value"],
+    [{ limit: -1 }, "InvalidInput"]
+  ],
+  messages: [
+    [{ id: its_conversation, limit: 1 }, "value"],
+    [{ id: its_conversation, after: 0 }, "value"],
+    [{ id: "nobody" }, "ConversationNotFound"]
+  ],
   agents: [[{}, "value"]],
   unhosted: [[{}, "value"]],
   authorize: [
@@ -131,13 +155,15 @@ const person = (id: string, tenant: string, ...roles: ReadonlyArray<Role>) =>
   new Principal({ id, tenant: Tenant.make(tenant), roles })
 
 const admin = person("admin", "acme", "admin")
+const carl = person("carl", "acme", "customer")
 const people: ReadonlyArray<Principal> = [
   admin,
   person("olga", "acme", "operator"),
   person("ada", "acme", "approver"),
   person("vera", "acme", "viewer"),
   person("pia", "acme", "publisher"),
-  person("carl", "acme", "customer"),
+  carl,
+  person("carla", "acme", "customer"),
   person("nemo", "acme"),
   person("eve", "globex", "admin"),
   person("cora", "globex", "customer")
@@ -175,8 +201,8 @@ const started = async () => {
       settings: { requests_principal_per_minute: 10_000, requests_tenant_per_minute: 10_000 }
     }
   })
-  const { run } = await troupe.ask({ agent: "shop", text: "hello" }, admin)
-  return { troupe, run }
+  const { conversation, run } = await troupe.ask({ agent: "shop", text: "hello" }, carl)
+  return { troupe, run, conversation }
 }
 type Started = Awaited<ReturnType<typeof started>>
 
@@ -195,23 +221,24 @@ const comparable = (value: unknown): unknown =>
       .replaceAll(/\b1[0-9]{12}\b/g, "1")
   )
 
-const filled = (input: Input, run: string): Input =>
+const filled = (input: Input, { conversation, run }: Started): Input =>
   Object.fromEntries(
-    Object.entries(input).map(([name, value]) => [name, value === its_run ? run : value])
+    Object.entries(input).map(([name, value]) => [
+      name,
+      value === its_run ? run : value === its_conversation ? conversation : value
+    ])
   )
 
-const byMethod = async (
-  { run, troupe }: Started,
-  name: Name,
-  given: Input,
-  by: Principal
-): Promise<Outcome> => {
+const byMethod = async (on: Started, name: Name, given: Input, by: Principal): Promise<Outcome> => {
   const { args = [], params, payload, query }: Operation = operations[name].operation
-  const input = filled(given, run)
+  const input = filled(given, on)
   const rest = Object.fromEntries(Object.entries(input).filter(([key]) => !args.includes(key)))
-  const members = [params, query, payload].flatMap((part) => Object.keys(part?.fields ?? {}))
-  const hasRest = members.some((member) => !args.includes(member))
-  const method = troupe[name] as (...args: ReadonlyArray<unknown>) => Promise<unknown>
+  const hasRest = [params, query, payload].some(
+    (part) =>
+      part !== undefined &&
+      (part.fields === undefined || Object.keys(part.fields).some((each) => !args.includes(each)))
+  )
+  const method = on.troupe[name] as (...args: ReadonlyArray<unknown>) => Promise<unknown>
   try {
     return {
       value: comparable(
@@ -236,14 +263,9 @@ const tagOf = (type: string): string => {
   )
 }
 
-const overHttp = async (
-  { run, troupe }: Started,
-  name: Name,
-  given: Input,
-  by: Principal
-): Promise<Outcome> => {
-  const { list, method, params, path, payload }: Operation = operations[name].operation
-  const input = filled(given, run)
+const overHttp = async (on: Started, name: Name, given: Input, by: Principal): Promise<Outcome> => {
+  const { gives, method, params, path, payload }: Operation = operations[name].operation
+  const input = filled(given, on)
   const inPath = Object.keys(params?.fields ?? {})
   const rest = Object.entries(input).filter(([key]) => !inPath.includes(key))
   const at = inPath.reduce((all, key) => all.replace(`:${key}`, String(input[key])), path as string)
@@ -251,7 +273,7 @@ const overHttp = async (
     payload === undefined
       ? new URLSearchParams(rest.map(([key, value]): [string, string] => [key, String(value)]))
       : ""
-  const response = await troupe.handler(
+  const response = await on.troupe.handler(
     new Request(`http://localhost${at}${query.toString() === "" ? "" : `?${query.toString()}`}`, {
       method,
       headers: {
@@ -264,7 +286,7 @@ const overHttp = async (
   const body = await response.text()
   const json: unknown = body === "" ? null : JSON.parse(body)
   if (!response.ok) return { error: tagOf((json as { readonly type: string }).type) }
-  return { value: comparable(list ? (json as { readonly items: unknown }).items : json) }
+  return { value: comparable(gives === undefined ? json : (json as Input)[gives]) }
 }
 
 describe("an operation", () => {
@@ -319,9 +341,7 @@ describe("an operation", () => {
     const derived = new Set(
       Object.values(operations).map(({ operation }) => `${operation.method} ${operation.path}`)
     )
-    const by_hand = "conversations approvals clientCalls records drafts events files health".split(
-      " "
-    )
+    const by_hand = "records drafts events files health".split(" ")
     const declared = Object.values(TroupeApi.groups)
       .filter(({ identifier }) => !by_hand.includes(identifier))
       .flatMap(({ endpoints }) =>
@@ -330,8 +350,18 @@ describe("an operation", () => {
         )
       )
     // Their methods take who asks before the reason, and the outcome in another form.
-    const commands = ["POST /v1/runs/:id/cancel", "POST /v1/runs/:id/settle"]
-    assert.sameMembers([...derived, ...commands], declared)
+    const commands = [
+      "POST /v1/runs/:id/cancel",
+      "POST /v1/runs/:id/settle",
+      "POST /v1/approvals/:id/decision"
+    ]
+    // They stream, or are about a header.
+    const streams = [
+      "POST /v1/messages",
+      "POST /v1/conversations/:id/messages",
+      "GET /v1/conversations/:id/events"
+    ]
+    assert.sameMembers([...derived, ...commands, ...streams], declared)
     assert.sameMembers(Object.keys(cases), Object.keys(operations))
   })
 })

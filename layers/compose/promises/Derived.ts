@@ -8,6 +8,7 @@ import type { ArgumentsOf, Operation, ResultOf } from "../../../src/operation/Op
 import type { NotEntitled } from "../../../src/principal/NotEntitled.ts"
 import type { InvalidInput } from "../../../src/schema/InvalidInput.ts"
 import { inputReader } from "../../../src/schema/InvalidInput.ts"
+import { bounds_result } from "../../../src/value/BoundedJson.ts"
 import { inMilliseconds } from "../../../src/value/Times.ts"
 import type { AnyServed, Served } from "../../service/Served.ts"
 import { service_principal } from "./ServicePrincipal.ts"
@@ -23,8 +24,13 @@ const partsOf = (operation: Operation): ReadonlyArray<Part> =>
   (["params", "query", "payload"] as const).flatMap((name) => {
     const schema = operation[name]
     if (schema === undefined) return []
-    const read = inputReader(schema as never) as Part["read"]
-    return [{ name, members: Object.keys(schema.fields), read }]
+    const expected = schema.ast.annotations?.["message"]
+    const read = inputReader(schema as never, {
+      ...(typeof expected === "string" ? { expected } : undefined),
+      // What a tool may return may come from a client too; HTTP has a bound of its own.
+      ...(name === "payload" ? { bounds: bounds_result } : undefined)
+    }) as Part["read"]
+    return [{ name, members: Object.keys(schema.fields ?? {}), read }]
   })
 
 /** Decodes the arguments. The field of a wrong one is its name; that of a wrong member begins with its part of the request. */
@@ -32,7 +38,10 @@ const readerOf = (operation: Operation) => {
   const { args = [] } = operation
   const parts = partsOf(operation)
   const isWhole = ({ members }: Part) => members.every((name) => !args.includes(name))
-  const hasRest = parts.some(({ members }) => members.some((name) => !args.includes(name)))
+  // A union has no members of its own.
+  const hasRest = parts.some(
+    ({ members }) => members.length === 0 || members.some((name) => !args.includes(name))
+  )
   const read = Effect.fnUntraced(function* (given: ReadonlyArray<unknown>, rest: unknown) {
     const named = Object.fromEntries(args.map((name, at) => [name, given[at]]))
     let input: object = {}
@@ -55,7 +64,7 @@ type MethodOf<S> =
 /** The method of an operation. A read without a principal is one of the service itself. */
 export const methodOf = <S extends AnyServed>(served: S): MethodOf<S> => {
   const { operation, perform } = served
-  const { args = [], list, method: verb } = operation
+  const { args = [], gives, method: verb } = operation
   const isRead = verb === "GET"
   let reader: ReturnType<typeof readerOf> | undefined
   const method = Effect.fnUntraced(function* (...given: ReadonlyArray<unknown>) {
@@ -68,7 +77,7 @@ export const methodOf = <S extends AnyServed>(served: S): MethodOf<S> => {
     )
     const input = read(given, rest === undefined && isRead ? {} : rest)
     const output = yield* perform(input as Effect.Effect<never>, by)
-    return list ? (output as { readonly items: unknown }).items : output
+    return gives === undefined ? output : (output as Readonly<Record<string, unknown>>)[gives]
   })
   return method as never
 }

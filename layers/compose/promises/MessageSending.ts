@@ -8,7 +8,7 @@ import type { Principal } from "../../../src/principal/Principal.ts"
 import { isLimitedToOwn } from "../../../src/principal/Rights.ts"
 import type { Message } from "../../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../../services/AgentRuntime.ts"
-import { agentFor, conversationFor } from "../assembly/CustomerAccess.ts"
+import { agentFor, conversationFor } from "../../service/CustomerRules.ts"
 import { isObject } from "../options/OptionShapes.ts"
 
 /** A customer may send only to agents for customers, in conversations that it began with one. */

@@ -1,7 +1,6 @@
 /** The service that `start` of `troupe/embed` returns, and the messages that it takes. */
 import type { ContextInput, DeclaredAgent } from "../../../src/agent/DeclaredAgent.ts"
 import type { Approval } from "../../../src/approval/Approval.ts"
-import type { ClientAnswer, ClientCall } from "../../../src/approval/ClientCall.ts"
 import type { AnyDecision } from "../../../src/approval/DecisionPayload.ts"
 import type { PrincipalInput } from "../../../src/principal/Principal.ts"
 import type { Settlement } from "../../../src/run/RunCommand.ts"
@@ -10,7 +9,6 @@ import type { CallRecord } from "../../../src/tool/CallRecord.ts"
 import type { McpPin } from "../../../src/mcp/McpPin.ts"
 import type { ToolListing } from "../../../src/tool/Registry.ts"
 import type { PartInput } from "../../../src/conversation/Part.ts"
-import type { Conversation, ConversationMessage } from "../../../src/conversation/Conversation.ts"
 import type { ReceivedEvent } from "../../../src/delivery/IncomingEvent.ts"
 import type { MemoryRow } from "../../../src/memory/MemoryRow.ts"
 import type { FeedItem } from "../../../services/AgentRuntime.ts"
@@ -20,6 +18,9 @@ import type { AnySchema, Decoded } from "../../../src/tool/ToolCodec.ts"
 import type { Answer, AnswerWith, Following, Wait } from "./Answer.ts"
 import type { RunPart, RunPartWith } from "./RunStream.ts"
 import type { HttpMethods } from "../assembly/Served.ts"
+import type * as ApprovalOperations from "../../../src/operation/ApprovalOperations.ts"
+import type * as ClientCallOperations from "../../../src/operation/ClientCallOperations.ts"
+import type * as ConversationOperations from "../../../src/operation/ConversationOperations.ts"
 import type * as AgentOperations from "../../../src/operation/AgentOperations.ts"
 import type * as AuthorizationOperations from "../../../src/operation/AuthorizationOperations.ts"
 import type * as NoticeOperations from "../../../src/operation/NoticeOperations.ts"
@@ -31,7 +32,13 @@ import type { ArgumentsOf, Operation, ResultOf } from "../../../src/operation/Op
 import type * as QuarantineOperations from "../../../src/operation/QuarantineOperations.ts"
 import type * as RunOperations from "../../../src/operation/RunOperations.ts"
 import type * as TokenOperations from "../../../src/operation/TokenOperations.ts"
-import type { PublishedEvent, StoredFile, MemoryOf, MemoriesQuery, TextOfRecord } from "./MethodShapes.ts"
+import type {
+  PublishedEvent,
+  StoredFile,
+  MemoryOf,
+  MemoriesQuery,
+  TextOfRecord
+} from "./MethodShapes.ts"
 
 export interface Send {
   /** Absent, in a conversation = the agent that it was handed over to, or else the one that got its last message. */
@@ -172,16 +179,20 @@ export interface NodeService extends HttpMethods {
   readonly revokeAuthorization: Method<typeof AuthorizationOperations.revoke>
   /** Authorizations of `by`'s workspace, newest first: 50 per page unless `limit` (to 500) is set. */
   readonly authorizations: Method<typeof AuthorizationOperations.list>
+  /**
+   * Questions of any status, oldest first, `pending` unless `status` is set: 50 per page unless `limit` (to 500) is set. `pending`
+   * lists those that the principal may decide.
+   */
+  readonly approvals: Method<typeof ApprovalOperations.list>
+  /** A question and, if there is one, its answer. Rejects with `ApprovalNotFound` if the tenant has no such one. */
+  readonly approval: Method<typeof ApprovalOperations.get>
   /** Calls of a conversation that wait for a result from its client, such as a browser, oldest first. */
-  readonly clientCalls: (
-    conversation: string,
-    by?: PrincipalInput
-  ) => Promise<ReadonlyArray<ClientCall>>
+  readonly clientCalls: Method<typeof ClientCallOperations.list>
   /**
    * Gives a call the result of its client, once: `{ result }`, or `{ error }` with the reason why there is none. A result that
    * does not fit the tool's `output_schema` rejects with `ClientResultRefused`, and the call keeps waiting.
    */
-  readonly answerClientCall: (id: string, answer: ClientAnswer, by: PrincipalInput) => Promise<void>
+  readonly answerClientCall: Method<typeof ClientCallOperations.answer>
   /** Runs of the principal's tenant, newest first: 50 per page unless `limit` (to 500) is set. */
   readonly runs: Method<typeof RunOperations.list>
   /** A run and what it waits for, folded from its journal. Rejects with `RunNotFound` or, if it does not fold, `RunQuarantined`. */
@@ -192,16 +203,9 @@ export interface NodeService extends HttpMethods {
    */
   readonly runEvents: Method<typeof RunOperations.events>
   /** Conversations, newest first: 50 per page unless `limit` (to 500) is set. `after` is the last id of the page before. */
-  readonly conversations: (
-    page?: { readonly limit?: number; readonly after?: string },
-    by?: PrincipalInput
-  ) => Promise<ReadonlyArray<Conversation>>
+  readonly conversations: Method<typeof ConversationOperations.list>
   /** Messages, oldest first: 50 per page unless `limit` (to 500) is set. `after` is the last `seq` of the page before. */
-  readonly messages: (
-    conversation: string,
-    page?: { readonly limit?: number; readonly after?: number },
-    by?: PrincipalInput
-  ) => Promise<ReadonlyArray<ConversationMessage>>
+  readonly messages: Method<typeof ConversationOperations.get>
   /** A file of the conversation, by its digest. Rejects with `FileNotFound`, for a customer also if a tool returned it. */
   readonly file: (conversation: string, digest: string, by?: PrincipalInput) => Promise<StoredFile>
   /** Totals of what models cost, by agent unless the query's `by` is set, sorted by key. Needs `prices`. */

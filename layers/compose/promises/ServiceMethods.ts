@@ -21,6 +21,9 @@ import * as ChannelMethods from "./ChannelMethods.ts"
 import * as Agents from "../../service/Agents.ts"
 import * as Authorizations from "../../service/Authorizations.ts"
 import * as Notices from "../../service/Notices.ts"
+import * as Approvals from "../../service/Approvals.ts"
+import * as ClientCalls from "../../service/ClientCalls.ts"
+import * as Conversations from "../../service/Conversations.ts"
 import * as Costs from "../../service/Costs.ts"
 import * as DeadLetters from "../../service/DeadLetters.ts"
 import * as Erasures from "../../service/Erasures.ts"
@@ -120,9 +123,6 @@ const decisionMethods = {
   pending: (by = service_principal) => ApprovalDesk.use((desk) => desk.pending(by, 500)),
   decide: (approval, decision, by) =>
     ApprovalDesk.use((desk) => desk.decide(approval as ApprovalId, decision, by)),
-  clientCalls: (conversation, by = service_principal) => Inspection.clientCalls(conversation, by),
-  answerClientCall: (id, answer, by) =>
-    ApprovalDesk.use((desk) => desk.answer(id as ApprovalId, answer, by)),
   cancel: (id, by, reason) =>
     AgentRuntime.use((agents) => agents.interrupt(id as RunId, by, reason)),
   settle: (id, call, settlement, by) =>
@@ -144,9 +144,6 @@ const runListMethods = {
 } satisfies AsEffects
 
 const inspectionMethods = {
-  conversations: (page = {}, by = service_principal) => Inspection.conversations(page, by),
-  messages: (conversation, page = {}, by = service_principal) =>
-    Inspection.messages(conversation, page, by),
   file: (conversation, digest, by = service_principal) => Inspection.file(conversation, digest, by)
 } satisfies AsEffects
 
@@ -159,6 +156,12 @@ const memoryMethods = {
 
 /** The operations that have a method, by its name. */
 export const operations = {
+  approvals: Approvals.list,
+  approval: Approvals.get,
+  clientCalls: ClientCalls.list,
+  answerClientCall: ClientCalls.answer,
+  conversations: Conversations.list,
+  messages: Conversations.get,
   agents: Agents.list,
   unhosted: Agents.unhosted,
   authorize: Authorizations.grant,

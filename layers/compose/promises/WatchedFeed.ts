@@ -14,7 +14,7 @@ import {
   customerItem,
   followedTask,
   isCustomer
-} from "../assembly/CustomerAccess.ts"
+} from "../../service/CustomerRules.ts"
 
 const isRunId = Schema.is(RunId)
 

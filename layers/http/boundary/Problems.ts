@@ -17,6 +17,7 @@ import type {
   ClientResultRefused,
   DecisionUnfit
 } from "../../../src/approval/Approval.ts"
+import type { NotForCustomers } from "../../../src/conversation/CustomerAccess.ts"
 import type { NotEntitled } from "../../../src/principal/NotEntitled.ts"
 import type { BindingsFull } from "../../../src/conversation/ChannelBinding.ts"
 import type { FileNotFound, FilesFull, FileTooLarge } from "../../../src/conversation/Part.ts"
@@ -83,6 +84,7 @@ export type PortError =
   | MessageTooLarge
   | NestedTooDeep
   | NotEntitled
+  | NotForCustomers
   | RecordNotFound
   | RunIsOver
   | RunNotFound
@@ -130,6 +132,7 @@ const kinds = {
   MessageTooLarge: [413, "message-too-large", "The message is too large"],
   NestedTooDeep: [403, "nested-too-deep", "Runs start one another too deep"],
   NotEntitled: [403, "not-entitled", "Not entitled"],
+  NotForCustomers: [403, "forbidden", "Not allowed"],
   RecordNotFound: [404, "record-not-found", "Record not found"],
   RunIsOver: [409, "run-is-over", "The run has ended"],
   RunQuarantined: [409, "run-quarantined", "The run is in quarantine"],
@@ -223,11 +226,14 @@ const otherDetail = (
     | EventConflict
     | EventOutOfTime
     | EventTypeUnknown
+    | NotForCustomers
     | TokenNotFound
     | TooManyTokens
     | Unauthorized
 ): string => {
   switch (error._tag) {
+    case "NotForCustomers":
+      return error.message
     case "TokenNotFound":
     case "TooManyTokens":
     case "Unauthorized":

@@ -10,24 +10,20 @@ import { AgentRuntime } from "../../../services/AgentRuntime.ts"
 import type { Message } from "../../../services/AgentRuntime.ts"
 import { ConversationStore } from "../../../services/ConversationStore.ts"
 import { Credentials } from "../../../services/Credentials.ts"
-import type { StoreError } from "../../../services/StoreError.ts"
 import type { Accepted } from "../../../services/TaskStore.ts"
 import { TaskStore } from "../../../services/TaskStore.ts"
 import type { Authentication, RequestBody, Validation } from "../../../src/operation/Boundary.ts"
 import { CurrentPrincipal, CurrentToken } from "../../../src/operation/Boundary.ts"
-import { limit_default } from "../../../src/operation/Page.ts"
 import { makeProblem } from "../../../src/operation/Problem.ts"
 import { TroupeApi } from "../../../src/operation/TroupeApi.ts"
-import type { ConversationMessage } from "../../../src/conversation/Conversation.ts"
-import { customerConversation, customerMessage } from "../../../src/conversation/CustomerView.ts"
 import type { AgentName } from "../../../src/value/Ids.ts"
-import { ConversationId } from "../../../src/value/Ids.ts"
 import { nestingOf } from "../../../src/run/Nesting.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import { isLimitedToOwn } from "../../../src/principal/Rights.ts"
 import { conversationFor, isStillValid, readsAsCustomer, refusalOf } from "../boundary/Access.ts"
-import { boundedPage } from "../../../src/value/Pages.ts"
 import { linkBase } from "../boundary/MountPath.ts"
+import * as Conversations from "../../service/Conversations.ts"
+import { handlerOf } from "./Derived.ts"
 import * as EventStream from "../stream/EventStream.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
 import { Limits } from "../boundary/Limits.ts"
@@ -107,43 +103,6 @@ const send = Effect.fnUntraced(function* (
   return acceptedResponse(accepted, by, linkBase(request, base_path))
 })
 
-const list = Effect.fnUntraced(function* (
-  { customer_agents, store }: Surface,
-  limit: number,
-  after: ConversationId | undefined
-) {
-  const by = yield* CurrentPrincipal
-  const begun_by = readsAsCustomer(by) ? by.id : undefined
-  const found = yield* Effect.mapError(store.list(by.tenant, limit, after, begun_by), problemOf)
-  const items = readsAsCustomer(by)
-    ? found
-        .filter(({ address }) => customer_agents.includes(address.agent))
-        .map(customerConversation)
-    : found
-  const last = found.length < limit ? undefined : found.at(-1)
-  return last === undefined ? { items } : { items, next_after: last.id }
-})
-
-const read = Effect.fnUntraced(function* (
-  { customer_agents, store }: Surface,
-  id: ConversationId,
-  limit: number,
-  after: number
-) {
-  const by = yield* CurrentPrincipal
-  const found = yield* conversationFor(store.read, by, "follow", id, customer_agents)
-  const { items, last } = yield* boundedPage<ConversationMessage, StoreError>(
-    limit,
-    (before, most) => store.messages(by.tenant, id, before?.seq ?? after, most)
-  ).pipe(Effect.mapError(problemOf))
-  const isCustomer = readsAsCustomer(by)
-  return {
-    conversation: isCustomer ? customerConversation(found) : found,
-    messages: isCustomer ? items.flatMap((each) => customerMessage(each) ?? []) : items,
-    ...(last === undefined ? undefined : { next_after: last.seq })
-  }
-})
-
 /**
  * The account of the text that this request's reader has not taken. When it exceeds the bound, `cut` completes and the connection
  * is closed.
@@ -195,11 +154,15 @@ export const layer: Layer.Layer<
     const limits = yield* Limits
     const credentials = yield* Credentials
     const { stopping } = yield* Readiness
-    const { base_path, customer_agents, heartbeat_ms, unread_units_max } = yield* HttpSettings
+    const settings = yield* HttpSettings
+    const { base_path, customer_agents, heartbeat_ms, unread_units_max } = settings
     const surface: Surface = { runtime, store, limits, customer_agents, base_path }
     const unread = makeUnread(unread_units_max)
 
+    const withStore = Effect.provideService(ConversationStore, store)
     return handlers.handleAll({
+      list: (request) => withStore(handlerOf(Conversations.list, settings)(request)),
+      get: (request) => withStore(handlerOf(Conversations.get, settings)(request)),
       send: Effect.fnUntraced(function* ({ headers, payload }) {
         const by = yield* CurrentPrincipal
         return yield* send(surface, { ...payload, ...headersOf(headers) }, by)
@@ -218,9 +181,6 @@ export const layer: Layer.Layer<
           by
         )
       }),
-      list: ({ query }) => list(surface, query.limit ?? limit_default, query.after),
-      get: ({ params, query }) =>
-        read(surface, params.id, query.limit ?? limit_default, query.after ?? -1),
       events: Effect.fnUntraced(function* ({ headers, params, query }) {
         const by = yield* CurrentPrincipal
         const cursor = EventStream.parseCursor(headers["last-event-id"] ?? query.after)

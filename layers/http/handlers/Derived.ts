@@ -26,8 +26,9 @@ interface Parts {
   readonly payload?: object
 }
 
-const handlerOf =
-  ({ perform }: AnyServed<PortError>, { customer_agents }: HttpSettings) =>
+/** The handler of one operation. Its output and its errors are those that the endpoint declares. */
+export const handlerOf =
+  <S extends AnyServed<PortError>>({ perform }: S, { customer_agents }: HttpSettings) =>
   ({ params, payload, query }: Parts) =>
     Effect.gen(function* () {
       const by = yield* CurrentPrincipal
@@ -37,7 +38,7 @@ const handlerOf =
         Effect.provideService(CallerToken, token),
         Effect.provideService(CustomerAgents, customer_agents)
       )
-    })
+    }) as Effect.Effect<never, never, ServicesOf<S> | CurrentPrincipal | CurrentToken>
 
 /** The builder of a group's handlers, whose types say more than can be derived. */
 interface Building {

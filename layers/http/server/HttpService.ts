@@ -28,10 +28,10 @@ import type { RunList } from "../../../services/RunList.ts"
 import type { SubjectErasure } from "../../../services/SubjectErasure.ts"
 import type { TaskStore } from "../../../services/TaskStore.ts"
 import { TroupeApi } from "../../../src/operation/TroupeApi.ts"
-import * as ApprovalsHandlers from "../handlers/ApprovalsHandlers.ts"
+import * as Approvals from "../../service/Approvals.ts"
 import * as MountPath from "../boundary/MountPath.ts"
 import * as Boundary from "../boundary/Boundary.ts"
-import * as ClientCallsHandlers from "../handlers/ClientCallsHandlers.ts"
+import * as ClientCalls from "../../service/ClientCalls.ts"
 import * as ChannelRoutes from "./ChannelRoutes.ts"
 import * as Derived from "../handlers/Derived.ts"
 import * as HealthHandlers from "../handlers/HealthHandlers.ts"
@@ -66,8 +66,12 @@ const handlers = Layer.mergeAll(
     list: Runs.list,
     settle: Runs.settle
   }),
-  ApprovalsHandlers.layer,
-  ClientCallsHandlers.layer,
+  Derived.group("approvals", {
+    decide: Approvals.decide,
+    get: Approvals.get,
+    list: Approvals.list
+  }),
+  Derived.group("clientCalls", ClientCalls),
   HealthHandlers.layer,
   Derived.group("agents", Agents),
   Derived.group("authorizations", Authorizations),

@@ -1,0 +1,54 @@
+/** Questions to people, and their decisions. The approval desk checks who may decide. */
+import { Effect } from "effect"
+import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
+import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import { RunList } from "../../services/RunList.ts"
+import type { StoreError } from "../../services/StoreError.ts"
+import type { Approval } from "../../src/approval/Approval.ts"
+import { ApprovalNotFound } from "../../src/approval/Approval.ts"
+import { decisionOf } from "../../src/approval/DecisionPayload.ts"
+import type { DecisionPayload } from "../../src/approval/DecisionPayload.ts"
+import * as ApprovalOperations from "../../src/operation/ApprovalOperations.ts"
+import { limit_default } from "../../src/operation/Page.ts"
+import { boundedPage } from "../../src/value/Pages.ts"
+import { pageOf, serve } from "./Served.ts"
+
+/** The maximum number of calls with an unknown outcome, next to a page of approvals. */
+const unknown_max = 100
+
+export const list = serve(
+  ApprovalOperations.list,
+  Effect.fnUntraced(function* (
+    { after, limit = limit_default, run_id, status = "pending" },
+    { tenant }
+  ) {
+    const records = yield* ApprovalRecords
+    const page = yield* boundedPage<Approval, StoreError>(limit, (last, limit) =>
+      records.list({ tenant, status, run_id, kind: "approval", limit, after: last?.id ?? after })
+    )
+    if (status !== "pending") return pageOf(page, "id")
+    // Approvers also see the calls that wait for an operator.
+    const runs = run_id === undefined ? undefined : [run_id]
+    const unknown_calls = yield* RunList.use((all) =>
+      all.unknown({ tenant, runs, limit: unknown_max })
+    )
+    return {
+      ...pageOf(page, "id"),
+      ...(unknown_calls.length === 0 ? undefined : { unknown_calls })
+    }
+  })
+)
+
+export const get = serve(ApprovalOperations.get, ({ id }, by) =>
+  ApprovalDesk.use((desk) => desk.get(id, by))
+)
+
+export const decide = serve(
+  ApprovalOperations.decide,
+  Effect.fnUntraced(function* ({ id, ...decision }, by) {
+    yield* ApprovalDesk.use((desk) => desk.decide(id, decisionOf(decision as DecisionPayload), by))
+    // A principal who may decide may also read what was decided, even a customer, who may read no other approval.
+    const decided = yield* ApprovalRecords.use((records) => records.read(by.tenant, id))
+    return decided ?? (yield* new ApprovalNotFound({ id }))
+  })
+)

@@ -1,0 +1,61 @@
+/**
+ * The operations on approvals, and decisions on them.
+ */
+import { Schema } from "effect"
+import { Approval, ApprovalStatus } from "../approval/Approval.ts"
+import { DecisionPayload } from "../approval/DecisionPayload.ts"
+import { ApprovalId, RunId } from "../value/Ids.ts"
+import { UnknownCall } from "../run/UnknownCall.ts"
+import { operation } from "./Operation.ts"
+import { Limit } from "./Page.ts"
+
+const params = Schema.Struct({ id: ApprovalId })
+
+export const list = operation({
+  id: "list",
+  method: "GET",
+  path: "/v1/approvals",
+  query: Schema.Struct({
+    /** Absent = `pending`. */
+    status: Schema.optionalKey(ApprovalStatus),
+    run_id: Schema.optionalKey(RunId),
+    limit: Schema.optionalKey(Limit),
+    /** The page begins after this approval. */
+    after: Schema.optionalKey(ApprovalId)
+  }),
+  success: Schema.Struct({
+    items: Schema.Array(Approval),
+    next_after: Schema.optionalKey(ApprovalId),
+    /** Calls with an unknown outcome, which an operator has to settle: oldest first, at most 100. Absent = none. */
+    unknown_calls: Schema.optionalKey(Schema.Array(UnknownCall))
+  }),
+  right: "inspect",
+  gives: "items",
+  summary: "Approvals, oldest first"
+})
+
+export const get = operation({
+  id: "get",
+  method: "GET",
+  path: "/v1/approvals/:id",
+  params,
+  success: Approval,
+  problems: [404],
+  right: "inspect",
+  args: ["id"],
+  summary: "An approval"
+})
+
+export const decide = operation({
+  id: "decide",
+  method: "POST",
+  path: "/v1/approvals/:id/decision",
+  params,
+  payload: DecisionPayload,
+  success: Approval,
+  problems: [404, 409, 410],
+  right: "decide",
+  summary: "Decide",
+  description:
+    "Of several decisions one wins; the others are told so (409). A question that waited too long is gone (410)."
+})
