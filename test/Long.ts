@@ -141,7 +141,7 @@ export const left: ReadonlyArray<string> = [
   "test/conversation, test/run: three prompts of five, and the seeds 400 to 2,499 of runs in any order of their inputs",
   "test/simulation: seeds 15 to 1,500, a crash at every I/O of seeds 1 to 50, and the planted bugs",
   "test/spectral: 1,000 agents of three kinds at once",
-  "test/sql: full disks, locked directories, backups, how the log is bounded, a vacuum of a directory, runs of over 10,000 events, upgrades from each version",
+  "test/sql: full disks, locked directories, backups, how the log is bounded, a vacuum of a directory, runs of over 10,000 events",
   "test/sql: what 2,000 messages read behind 20,000 runs, and where statistics are old",
   "test/telemetry: a collector that is away, hangs or refuses"
 ]

@@ -1,4 +1,4 @@
-/** Each function of the schema has a caller in the code, or a line in the README that says who calls it. */
+/** What the schema has is in use: each table by a statement of the code, each function too, or the README says who calls it. */
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert } from "@effect/vitest"
@@ -8,34 +8,62 @@ import { onEngines } from "./Engines.ts"
 
 const room = join(import.meta.dirname, "../../layers/sql")
 
+/** The text of its files, without comments. */
+const textOf = (paths: ReadonlyArray<string>): string =>
+  paths
+    .map((path) => readFileSync(join(room, path), "utf8"))
+    .join("\n")
+    .replaceAll(/\/\*[^]*?\*\/|(?<=^|\s)\/\/.*$/gm, "")
+
 /** What runs in production; a migration defines functions and calls them from others. */
-const code = readdirSync(room, { recursive: true, encoding: "utf8" })
+const files = readdirSync(room, { recursive: true, encoding: "utf8" })
   .map((path) => path.replaceAll("\\", "/"))
   .filter((path) => path.endsWith(".ts") && !path.startsWith("engine/migrations/"))
-  .map((path) => readFileSync(join(room, path), "utf8"))
-  .join("\n")
+const code = textOf(files)
+/** Its statements have the names of their tables from records (`troupe.${table}`). */
+const platform = textOf(files.filter((path) => path.startsWith("platform/")))
 
 /** The first cells of the table of functions that no code calls. */
 const listed = [
   ...readFileSync(join(room, "README.md"), "utf8").matchAll(
-    /^\| `(\w+)` +\| .*(?:function|trigger|process)/gm
+    /^\| `(\w+)` +\| .*(?:function|trigger)/gm
   )
 ].map(([, name]) => name!)
 
 const isCalled = (name: string): boolean => code.includes(`troupe.${name}(`)
+const isNamed = (name: string): boolean =>
+  new RegExp(`troupe\\.${name}\\b(?!\\()`).test(code) || platform.includes(`table: "${name}"`)
 
-onEngines("the functions of the schema", (it) => {
-  it.effect("are called by the code, or the README says by whom", () =>
+const names = (query: string) =>
+  SqlClient.SqlClient.use((sql) =>
+    Effect.map(sql.unsafe<{ readonly name: string }>(`${query} ORDER BY name`), (rows) =>
+      rows.map(({ name }) => name)
+    )
+  )
+
+onEngines("what the schema has", (it) => {
+  it.effect("functions are called by the code, or the README says by whom", () =>
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const rows = yield* sql.unsafe<{ readonly name: string }>(
-        "SELECT DISTINCT proname AS name FROM pg_proc WHERE pronamespace = 'troupe'::regnamespace ORDER BY name"
+      const functions = yield* names(
+        "SELECT DISTINCT proname AS name FROM pg_proc WHERE pronamespace = 'troupe'::regnamespace"
       )
-      const names = rows.map(({ name }) => name)
-      assert.include(names, "append_runs")
+      assert.include(functions, "append_runs")
       assert.deepStrictEqual(
-        names.filter((name) => !isCalled(name)),
+        functions.filter((name) => !isCalled(name)),
         listed.toSorted()
+      )
+    })
+  )
+
+  it.effect("tables and views are named by statements of the code", () =>
+    Effect.gen(function* () {
+      const tables = yield* names(
+        "SELECT relname AS name FROM pg_class WHERE relnamespace = 'troupe'::regnamespace AND relkind IN ('r', 'v')"
+      )
+      assert.includeMembers(tables, ["runs", "run_events", "platform_errors"])
+      assert.deepStrictEqual(
+        tables.filter((name) => !isNamed(name)),
+        []
       )
     })
   )

@@ -1,116 +1,179 @@
-/** Databases that an earlier commit made: upgraded without a difference, or refused without a change. */
-import { readdirSync } from "node:fs"
-import { join } from "node:path"
+/** The schema of a new database, how a later version changes it, and databases that are refused without a change. */
 import { assert, it, layer } from "@effect/vitest"
-import { Effect, Layer, Logger } from "effect"
+import { Effect, Layer, Logger, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql"
+import * as Doctor from "../../layers/compose/entries/Doctor.ts"
+import type { App } from "../../layers/compose/entries/Replay.ts"
 import { MayUpgrade } from "../../layers/sql/engine/MayUpgrade.ts"
 import * as Migrations from "../../layers/sql/engine/Migrations.ts"
-import type { RunId } from "../../src/value/Ids.ts"
-import { isFull } from "../Long.ts"
-import * as H from "../runtime/Harness.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 import { emptyEngines } from "./Engines.ts"
-import * as SqlDump from "./SqlDump.ts"
-import * as Waiting from "./Waiting.ts"
 
-const folder = join(import.meta.dirname, "../../layers/sql/engine/migrations")
-const dumps = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".sql"))
-/** Of the short form: the oldest, from which each migration is made, and the newest. */
-const loaded = isFull ? dumps : [dumps[0]!, dumps.at(-1)!]
-
-/** Tables, columns, indexes, constraints, policies, views, triggers and functions; the order of columns is not compared. */
+/** Tables, columns, indexes, constraints, policies, views, triggers, functions and the list of migrations. */
 const schema = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const isListed =
+    (yield* sql.unsafe("SELECT WHERE to_regclass('troupe.migrations') IS NOT NULL")).length > 0
   const rows = yield* sql.unsafe<{ readonly entry: string }>(
     `SELECT concat_ws(' ', c.relname, c.relkind, c.reloptions::text, c.relrowsecurity) AS entry FROM pg_class c
-       WHERE c.relnamespace = 'troupe'::regnamespace AND c.relkind IN ('r', 'S')
+       JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'troupe' AND c.relkind IN ('r', 'S')
      UNION ALL SELECT concat_ws(' ', a.attrelid::regclass, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
          a.attidentity, a.attcollation::regcollation, pg_get_expr(d.adbin, d.adrelid))
-       FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
-       WHERE c.relnamespace = 'troupe'::regnamespace AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
+       FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+         LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+       WHERE n.nspname = 'troupe' AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
      UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'troupe'
-     UNION ALL SELECT concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint
-       WHERE connamespace = 'troupe'::regnamespace
+     UNION ALL SELECT concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(k.oid)) FROM pg_constraint k
+       JOIN pg_namespace n ON n.oid = k.connamespace WHERE n.nspname = 'troupe'
      UNION ALL SELECT concat_ws(' ', tablename, policyname, permissive, roles, cmd, qual, with_check) FROM pg_policies WHERE schemaname = 'troupe'
      UNION ALL SELECT viewname || ' ' || definition FROM pg_views WHERE schemaname = 'troupe'
      UNION ALL SELECT pg_get_triggerdef(t.oid) FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-       WHERE c.relnamespace = 'troupe'::regnamespace AND NOT t.tgisinternal
-     UNION ALL SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'troupe'::regnamespace
+       JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'troupe' AND NOT t.tgisinternal
+     UNION ALL SELECT pg_get_functiondef(p.oid) FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'troupe'
+     UNION ALL SELECT nspname FROM pg_namespace WHERE nspname ~ '^troupe'
+     ${isListed ? "UNION ALL SELECT m::text FROM troupe.migrations m" : ""}
      ORDER BY 1`
   )
   return rows.map(({ entry }) => entry)
 })
 
-for (const [engine, client] of emptyEngines) {
-  for (const name of loaded) {
-    layer(client, { excludeTestServices: true, timeout: "2 minutes" })(
-      `${name} (${engine})`,
-      (it) => {
-        it.effect("an upgraded database has the schema of a new one, and its runs go on", () =>
-          Effect.gen(function* () {
-            const sql = yield* SqlClient.SqlClient
-            yield* SqlDump.load(join(import.meta.dirname, name))
-            yield* sql.unsafe(
-              `INSERT INTO troupe.call_records (key, tenant, run_id, tool_name, ended_at, record)
-               VALUES ('"k"', '"acme"', gen_random_uuid(), '"t"', 0, '{}')`
-            )
-            yield* Migrations.run
-            // Records of calls had their tenant as JSON until 0013.
-            assert.deepStrictEqual(yield* sql.unsafe("SELECT tenant FROM troupe.call_records"), [
-              { tenant: name < "0013" ? "acme" : '"acme"' }
-            ])
-            const tasks = yield* sql.unsafe<{ readonly id: RunId }>(
-              "SELECT id FROM troupe.agent_tasks ORDER BY ordinal"
-            )
-            const upgraded = yield* schema
-            yield* Effect.gen(function* () {
-              const process = yield* H.boot(Waiting.options)
-              const [question] = yield* process.run(H.pending)
-              yield* process.run(H.decide(question!.id, H.approve))
-              const first = yield* process.run(H.ended(question!.run_id))
-              assert.deepStrictEqual(H.outcome(first), { _tag: "Value", json: `"changed"` })
-              const second = yield* process.run(H.ended(tasks[1]!.id))
-              assert.deepInclude(H.end(second), { status: "complete" })
-            }).pipe(Effect.scoped, Effect.provide(Waiting.stores))
-            yield* sql.unsafe("DROP SCHEMA troupe CASCADE")
-            // Nothing of an upgraded or a new database is elsewhere, but for the extension.
-            assert.deepStrictEqual(
-              yield* sql.unsafe(
-                "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace"
-              ),
-              []
-            )
-            yield* Migrations.run
-            assert.deepStrictEqual(upgraded, yield* schema)
-          })
-        )
-      }
+const start = Effect.provide(Effect.void, Layer.fresh(Migrations.layer))
+/** Of a command, which makes no store and brings none up to date. */
+const look = Effect.provideService(start, MayUpgrade, false)
+
+/** As the version after this one, which has another migration. */
+const withNext =
+  (migration: Effect.Effect<unknown, SqlError.SqlError, SqlClient.SqlClient>) =>
+  <A, E, R>(use: Effect.Effect<A, E, R>) =>
+    Effect.flatMap(Migrations.Known, (known) =>
+      Effect.provideService(use, Migrations.Known, {
+        ...known,
+        [`${String(Object.keys(known).length + 1).padStart(4, "0")}_next`]: Effect.asVoid(migration)
+      })
     )
-  }
+
+const next = SqlClient.SqlClient.use((sql) => sql.unsafe("CREATE TABLE troupe.next (id int4)"))
+const broken = SqlClient.SqlClient.use((sql) => Effect.andThen(next, sql.unsafe("SELECT 1 / 0")))
+
+/** Fails with an error that says this, and changes nothing. */
+const refused = Effect.fnUntraced(function* <E extends { readonly message: string }, R>(
+  use: Effect.Effect<unknown, E, R>,
+  said: string
+) {
+  const before = yield* schema
+  const error = yield* Effect.flip(use)
+  assert.include(error.message, said)
+  assert.deepStrictEqual(yield* schema, before)
+  return error
+})
+
+for (const [engine, client] of emptyEngines) {
+  layer(client, { excludeTestServices: true, timeout: "2 minutes" })(
+    `a new database (${engine})`,
+    (it) => {
+      it.effect("gets the schema at its start, once, and nothing elsewhere", () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          yield* refused(look, "there is no store of Troupe in this database")
+          assert.deepStrictEqual(yield* Migrations.run, [[1, "first"]])
+          const made = yield* schema
+          assert.isAbove(made.length, 500)
+          assert.deepStrictEqual(yield* Migrations.run, [])
+          yield* look
+          assert.deepStrictEqual(yield* schema, made)
+          const elsewhere =
+            "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace"
+          assert.deepStrictEqual(yield* sql.unsafe(elsewhere), [])
+          yield* sql.unsafe("DROP SCHEMA troupe CASCADE")
+        })
+      )
+
+      it.effect("has nothing of a migration that fails, nor of those before it", () =>
+        Effect.gen(function* () {
+          const why = `Migration "2_next" failed: division by zero`
+          assert.deepStrictEqual(yield* schema, [])
+          yield* refused(withNext(broken)(Migrations.run), why)
+          assert.deepStrictEqual(yield* schema, [])
+          yield* Migrations.run
+          yield* refused(withNext(broken)(Migrations.run), why)
+          assert.deepStrictEqual(yield* Migrations.run, [])
+        })
+      )
+
+      it.effect("gets what a later version adds, from that version's start on", () =>
+        Effect.gen(function* () {
+          const older = yield* schema
+          const said = `this store is of an older version: it has migration 1 of 2. Nothing was changed`
+          yield* refused(withNext(next)(look), said)
+          assert.deepStrictEqual(yield* withNext(next)(Migrations.run), [[2, "next"]])
+          yield* withNext(next)(look)
+          assert.includeMembers(yield* schema, [...older, "next r f"])
+          // This one goes on beside it.
+          assert.deepStrictEqual(yield* Migrations.run, [])
+        })
+      )
+    }
+  )
 }
+
+const app: App<unknown, never> = { agents: [], tools: [] }
+
+it.live("an examination names a store of an older version, and leaves it as it is", () =>
+  Effect.gen(function* () {
+    const url = Redacted.make(yield* EmbeddedPostgres.migrated)
+    const found = yield* withNext(next)(Doctor.examinePostgres(url, app))
+    const of = (check: string) =>
+      found.filter((each) => each.check === check).map(({ level, message }) => [level, message])
+    assert.deepStrictEqual(of("schema"), [
+      ["warning", "the schema has migration 1 of 2: the next start runs the rest"]
+    ])
+    assert.strictEqual(of("work")[0]?.[0], "unknown")
+    const after = yield* Doctor.examinePostgres(url, app)
+    assert.deepInclude(after, {
+      check: "schema",
+      level: "ok",
+      message: "all 1 migrations have run"
+    })
+  })
+)
+
+/** The migrations of versions from before the first release. */
+const unreleased =
+  "schema messages plans worlds sets memory platform authorizations channels files tenants tokens erasures handoffs drafts pairs answers messages stops guards".split(
+    " "
+  )
 
 it.live(
   "a database from before the first release is refused by name, and nothing of it is changed",
   () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      yield* sql.unsafe(
-        "CREATE TABLE troupe_migrations (migration_id integer primary key, created_at timestamptz not null default now(), name text not null)"
-      )
-      yield* sql.unsafe(
-        "INSERT INTO troupe_migrations (migration_id, name) VALUES (1, 'runs'), (2, 'delivery')"
-      )
-      yield* sql.unsafe("CREATE SCHEMA troupe")
-      yield* sql.unsafe("CREATE TABLE troupe.runs (run_id uuid PRIMARY KEY)")
-      const before = yield* schema
-      const error = yield* Effect.flip(Migrations.run)
-      assert.strictEqual(error._tag, "MigrationError")
-      assert.include(error.message, `its migration 1 is "runs", not "schema"`)
-      assert.include(error.message, "Use an empty database or another data directory")
-      assert.deepStrictEqual(yield* schema, before)
-      assert.lengthOf(yield* sql.unsafe("SELECT FROM troupe_migrations"), 2)
+      assert.lengthOf(unreleased, 20)
+      yield* Migrations.run
+      yield* sql.unsafe("DELETE FROM troupe.migrations")
+      for (const [i, name] of unreleased.entries()) {
+        yield* sql`INSERT INTO troupe.migrations (migration_id, name) VALUES (${i + 1}, ${name})`
+      }
+      for (const use of [Migrations.run, start, look]) {
+        const error = yield* refused(use, `its migration 1 is "schema", not "first"`)
+        assert.strictEqual(error._tag, "MigrationError")
+        assert.include(error.message, "from before its first release")
+        assert.include(error.message, "Use an empty database or another data directory")
+      }
     }).pipe(Effect.provide(emptyEngines[0]![1]))
+)
+
+it.live("a schema troupe that somebody else made is refused, and nothing of it is changed", () =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql.unsafe("CREATE SCHEMA troupe")
+    yield* sql.unsafe("CREATE TABLE troupe.runs (run_id uuid PRIMARY KEY)")
+    for (const use of [Migrations.run, start, look]) {
+      const error = yield* refused(use, Migrations.foreign_message)
+      assert.strictEqual(error._tag, "MigrationError")
+    }
+  }).pipe(Effect.provide(emptyEngines[0]![1]))
 )
 
 it.live(
@@ -118,8 +181,10 @@ it.live(
   () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const error = yield* Effect.flip(Migrations.run)
-      assert.include(error.message, "the encoding of this database is SQL_ASCII")
+      for (const use of [Migrations.run, look]) {
+        const error = yield* Effect.flip(use)
+        assert.include(error.message, "the encoding of this database is SQL_ASCII")
+      }
       const found = yield* sql.unsafe("SELECT FROM pg_namespace WHERE nspname LIKE 'troupe%'")
       assert.deepStrictEqual(found, [])
     }).pipe(Effect.provide(EmbeddedPostgres.clientOf(EmbeddedPostgres.anyBytes)))
@@ -147,7 +212,7 @@ it.live(
   () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { newest } = Migrations
+      const newest = yield* Migrations.newest
       const later = (id: number, name: string) =>
         sql`INSERT INTO troupe.migrations (migration_id, name) VALUES (${id}, ${name})`
       const named = (needed: number, digits: number) =>
@@ -157,18 +222,14 @@ it.live(
       assert.deepStrictEqual(yield* Migrations.run, [])
       yield* later(newest + 2, named(newest + 1, 4))
       yield* later(newest + 3, "tails")
-      const before = yield* schema
-      const start = Effect.provide(Effect.void, Layer.fresh(Migrations.layer))
-      for (const may of [true, false]) {
-        const error = yield* Effect.flip(Effect.provideService(start, MayUpgrade, may))
+      for (const use of [start, look]) {
+        const error = yield* refused(use, `Start the version that migrated the store`)
         assert.deepInclude(error, { _tag: "StoreTooNew", needed: newest + 1, known: newest })
         assert.include(
           error.message,
           `the schema has migration ${newest + 3}, and this version ends with ${newest}`
         )
-        assert.include(error.message, `Start the version that migrated the store`)
       }
-      assert.deepStrictEqual(yield* schema, before)
       // Nobody goes on because a zero is missing in the name.
       yield* sql`UPDATE troupe.migrations SET name = ${named(newest + 1, 1)} WHERE migration_id = ${newest + 2}`
       // Before a missing migration runs as well.
@@ -176,11 +237,3 @@ it.live(
       assert.strictEqual((yield* Effect.flip(Migrations.run))._tag, "StoreTooNew")
     }).pipe(Effect.provide(emptyEngines[0]![1]))
 )
-
-it("each migration has the dump of a database that it made", () => {
-  const numbers = new Set(readdirSync(folder).map((file) => file.slice(0, 4)))
-  assert.deepStrictEqual(
-    dumps.map((name) => name.slice(0, 4)),
-    [...numbers]
-  )
-})

@@ -10,8 +10,10 @@ import * as Replay from "../../layers/compose/entries/Replay.ts"
 import { watchFeed } from "../../layers/compose/promises/WatchedFeed.ts"
 import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as ArchiveFile from "../../layers/sql/archive/ArchiveFile.ts"
+import { archive_format, LineWriter } from "../../layers/sql/archive/ArchiveText.ts"
 import * as RunExport from "../../layers/sql/archive/RunExport.ts"
 import * as RunImport from "../../layers/sql/archive/RunImport.ts"
+import * as Migrations from "../../layers/sql/engine/Migrations.ts"
 import * as Retention from "../../layers/sql/retention/Retention.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { BlobStore } from "../../services/BlobStore.ts"
@@ -371,6 +373,31 @@ onEngines("what is old", (it) => {
         "ArchiveUnusable"
       )
     }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "is imported from archives of this version and of older ones, and of no newer one",
+    () =>
+      Effect.gen(function* () {
+        const path = join(yield* Homes.temporary, "runs.jsonl")
+        const newest = yield* Migrations.newest
+        const check = (format: number, schema: number) => {
+          const lines = new LineWriter()
+          const first = lines.line("archive", JSON.stringify({ format, schema, at: 0 }))
+          writeFileSync(path, `${first}${lines.line("end", `{"runs":0}`)}`)
+          return RunImport.check(path)
+        }
+        assert.strictEqual(yield* check(archive_format, newest), 0)
+        // Those from before the first release counted more migrations.
+        assert.strictEqual(yield* check(1, 20), 0)
+        for (const [format, schema] of [
+          [archive_format, newest + 1],
+          [archive_format + 1, newest]
+        ] as const) {
+          const refused = yield* Effect.flip(check(format, schema))
+          assert.match(refused.message, /line 1 .* a newer version of Troupe wrote it/)
+        }
+      }).pipe(Effect.scoped)
   )
 
   it.effect("is left out of an import where its key was used again, and no other is", () =>

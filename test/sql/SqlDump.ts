@@ -10,7 +10,7 @@ import * as Migrations from "../../layers/sql/engine/Migrations.ts"
 const separator = "----"
 
 /** What the Migrator makes itself, in the schema that is made before. */
-const list = `CREATE TABLE troupe_new.migrations (
+const list = `CREATE TABLE troupe.migrations (
   migration_id integer primary key,
   created_at timestamp with time zone not null default now(),
   name text not null
@@ -25,7 +25,7 @@ export const migrate = Effect.gen(function* () {
       key === "unsafe"
         ? (text: string, params?: ReadonlyArray<unknown>) => {
             if (/^(CREATE|ALTER|DROP|UPDATE|INSERT|DELETE)/.test(text)) statements.push(text)
-            if (text === "CREATE SCHEMA troupe_new") statements.push(list)
+            if (text === "CREATE SCHEMA troupe") statements.push(list)
             return target.unsafe(text, params)
           }
         : Reflect.get(target, key)

@@ -355,7 +355,6 @@ const tenancy = Effect.fnUntraced(function* (rights: string) {
     yield* admin.unsafe(`REVOKE ALL ON DATABASE ${database} FROM PUBLIC`)
     yield* admin.unsafe(`GRANT CONNECT, CREATE ON DATABASE ${database} TO ${name}`)
     yield* admin.unsafe("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
-    yield* admin.unsafe("CREATE EXTENSION pg_trgm")
   } else {
     yield* admin.unsafe(`ALTER DATABASE ${database} OWNER TO ${name}`)
     yield* admin.unsafe(`ALTER SCHEMA public OWNER TO ${name}`)

@@ -7,7 +7,10 @@ import { createHash } from "node:crypto"
 import { Result, Schema } from "effect"
 
 /** The format version, which the first line has. It is raised when older versions could not read what newer ones write. */
-export const archive_format = 1
+export const archive_format = 2
+
+/** The format of versions from before the first release. Its lines are the same, but its schema counts other migrations. */
+export const unreleased_format = 1
 
 /** The most UTF-16 units of a line. A longer line is refused when it is read. */
 export const line_units_max = 128 * 2 ** 20

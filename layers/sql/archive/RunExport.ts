@@ -177,7 +177,7 @@ export const exportRuns = Effect.fnUntraced(function* <E>(
   write: Write<E>
 ): Effect.fn.Return<Exported, E | Failure | RunChanged, SqlClient.SqlClient> {
   const lines = new LineWriter()
-  const first = { format: archive_format, schema: Migrations.newest, at }
+  const first = { format: archive_format, schema: yield* Migrations.newest, at }
   yield* write(lines.line("archive", JSON.stringify(first)))
   const broken: Array<RunId> = []
   let runs = 0

@@ -13,7 +13,12 @@ import { inTransaction } from "../engine/SqlFailure.ts"
 import type { ArchiveUnusable, Lines } from "./ArchiveFile.ts"
 import { readFile } from "./ArchiveFile.ts"
 import type { ArchivedTable, ArchiveLine } from "./ArchiveText.ts"
-import { archive_format, archived_tables, ArchiveRefused } from "./ArchiveText.ts"
+import {
+  archive_format,
+  archived_tables,
+  ArchiveRefused,
+  unreleased_format
+} from "./ArchiveText.ts"
 
 export interface Imported {
   readonly runs: number
@@ -92,9 +97,9 @@ const verify = Effect.fnUntraced(function* (lines: Lines): Effect.fn.Return<numb
   const first = yield* lines.next
   if (first?.kind !== "archive") return yield* refuse({ number: 1 }, "it does not begin an archive")
   const { format, schema } = yield* firstOf(first)
-  if (format !== archive_format || schema > Migrations.newest) {
-    return yield* refuse(first, "a newer version of Troupe wrote it")
-  }
+  const isNewer =
+    format === archive_format ? schema > (yield* Migrations.newest) : format !== unreleased_format
+  if (isNewer) return yield* refuse(first, "a newer version of Troupe wrote it")
   let run: RunLine | undefined
   let runs = 0
   let last = first

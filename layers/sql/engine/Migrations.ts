@@ -3,149 +3,76 @@
  * together, one of them runs them.
  *
  * A released migration is never changed, because a database that ran it does not run it again. Each change of the schema is a new
- * migration. It imports only `effect` and its own files, so that it stays what it was when it was released. With it comes a dump
- * of a database that it made, which a test upgrades from then on (`test/sql/dump.ts`).
+ * migration. It imports only `effect` and its own files, so that it stays what it was when it was released. The databases that
+ * releases leave behind (`test/release`) are upgraded by a test from then on.
  *
  * Processes of an older version go on beside one that has migrated their database further, and may start on it again. A migration
  * after which they would do harm says so at the end of its name: `0025_heads_needs_0023` refuses starts of versions that end
  * before migration 23.
  */
-import { Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import { Migrator, SqlClient, SqlError } from "effect/sql"
 import { AnswerUnlimited } from "./AnswerUnlimited.ts"
 import { rowDecoder } from "./DecodedRows.ts"
 import { MayUpgrade } from "./MayUpgrade.ts"
 import { inTransaction, reasonOf, withReason } from "./SqlFailure.ts"
-import { migration as schema } from "./migrations/0001_schema.ts"
-import { migration as messages } from "./migrations/0002_messages.ts"
-import { migration as plans } from "./migrations/0003_plans.ts"
-import { migration as worlds } from "./migrations/0004_worlds.ts"
-import { migration as sets } from "./migrations/0005_sets.ts"
-import { migration as memory } from "./migrations/0006_memory.ts"
-import { migration as platform } from "./migrations/0007_platform.ts"
-import { migration as authorizations } from "./migrations/0008_authorizations.ts"
-import { migration as channels } from "./migrations/0009_channels.ts"
-import { migration as files } from "./migrations/0010_files.ts"
-import { migration as tenants } from "./migrations/0011_tenants.ts"
-import { migration as tokens } from "./migrations/0012_tokens.ts"
-import { migration as erasures } from "./migrations/0013_erasures.ts"
-import { migration as handoffs } from "./migrations/0014_handoffs.ts"
-import { migration as drafts } from "./migrations/0015_drafts.ts"
-import { migration as pairs } from "./migrations/0016_pairs.ts"
-import { migration as answers } from "./migrations/0017_answers.ts"
-import { migration as answerMessages } from "./migrations/0018_messages.ts"
-import { migration as stops } from "./migrations/0019_stops.ts"
-import { migration as guards } from "./migrations/0020_guards.ts"
+import { migration as first } from "./migrations/0001_first.ts"
 
-/** The migrations by number and name. New ones are only appended. */
-const migrations = {
-  /** Every table of the first release, and its functions. */
-  "0001_schema": schema,
-  /** Functions that accept several messages, and begin their runs, in one statement. */
-  "0002_messages": messages,
-  /** Functions whose statements can be planned in one way only. */
-  "0003_plans": plans,
-  "0004_worlds": worlds,
-  /** Messages and ends of runs: one statement for all rows of a batch, in place of one for each row. */
-  "0005_sets": sets,
-  "0006_memory": memory,
-  /** Records of workspaces. */
-  "0007_platform": platform,
-  /** Actions that workspaces authorise in advance. */
-  "0008_authorizations": authorizations,
-  /** Received events, channels of conversations, and notices to people. */
-  "0009_channels": channels,
-  /** The bytes of images and other files of messages. */
-  "0010_files": files,
-  /** Row security by tenant. */
-  "0011_tenants": tenants,
-  /** Digests of the access tokens that admins create. */
-  "0012_tokens": tokens,
-  /** The records of erasures. */
-  "0013_erasures": erasures,
-  /** An index of handoffs. */
-  "0014_handoffs": handoffs,
-  /** Drafts of rubrics and system cards. */
-  "0015_drafts": drafts,
-  /** Rows that store two events that were appended together. */
-  "0016_pairs": pairs,
-  /** A function that amends several runs, with one plan. */
-  "0017_answers": answers,
-  "0018_messages": answerMessages,
-  /** Tenants whose tools are stopped. */
-  "0019_stops": stops,
-  /** What the database refuses by itself, whatever its locale, and keys of side effects. */
-  "0020_guards": guards
-}
+type Migration = Effect.Effect<void, SqlError.SqlError, SqlClient.SqlClient>
+
+/** The migrations of this version by number and name. New ones are only appended. Tests make up those of a later version. */
+export const Known = Context.Reference<Readonly<Record<string, Migration>>>(
+  "troupe/sql/KnownMigrations",
+  { defaultValue: () => ({ "0001_first": first }) }
+)
 
 /** The number of this version's last migration. */
-export const newest = Object.keys(migrations).length
+export const newest: Effect.Effect<number> = Effect.map(Known, (known) => Object.keys(known).length)
 
 /** The table that lists the migrations that have run. */
 const list = "troupe.migrations"
-/** The name of that table in earlier versions, in the first schema of their search path, usually `public`. */
-const early_list = "troupe_migrations"
-/** The schema of that table while the first migration creates the schema `troupe`. */
-const new_schema = "troupe_new"
-
-const names = new Map(
-  Object.keys(migrations).map((name) => [Number(name.slice(0, 4)), name.slice(5)])
-)
 
 const Ran = Schema.Struct({ migration_id: Schema.Int, name: Schema.String })
 const decodeRan = rowDecoder(Ran, "migrations")
 const decodePlaces = rowDecoder(
-  Schema.Struct({
-    schema: Schema.Boolean,
-    now: Schema.Boolean,
-    early: Schema.NullOr(Schema.String)
-  }),
+  Schema.Struct({ schema: Schema.Boolean, list: Schema.Boolean }),
   "places of migrations"
 )
 
-/**
- * Whether the schema `troupe` exists, whether the list is in it, and otherwise the list of an earlier version, as it is written
- * in a statement.
- */
+/** Whether the schema `troupe` exists, and whether the list is in it. */
 const places = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [found] = yield* Effect.flatMap(
     sql.unsafe(
-      `SELECT to_regnamespace('troupe') IS NOT NULL AS schema, to_regclass('${list}') IS NOT NULL AS now,
-         coalesce(to_regclass('${early_list}'), to_regclass('public.${early_list}'))::regclass::text AS early`
+      `SELECT to_regnamespace('troupe') IS NOT NULL AS schema, to_regclass('${list}') IS NOT NULL AS list`
     ),
     decodePlaces
   )
-  return found ?? { schema: false, now: false, early: null }
-})
-
-const listed = Effect.fnUntraced(function* (table: string) {
-  const sql = yield* SqlClient.SqlClient
-  return yield* Effect.flatMap(
-    sql.unsafe(`SELECT migration_id, name FROM ${table} ORDER BY migration_id`),
-    decodeRan
-  )
+  return found ?? { schema: false, list: false }
 })
 
 /**
- * The migrations that the database has run, by number; none where it has no schema of Troupe. `isOurs`: this version has no other
- * migration with that number.
+ * The migrations that the database has run, by number; none where it has no schema of Troupe. `ours`: the name that this version
+ * has for the number, if it has one; `isOurs`: it has no other.
  */
 export const ran = Effect.gen(function* () {
-  const { early, now } = yield* places
-  const table = now ? list : early
-  const rows = table === null ? [] : yield* listed(table)
+  if (!(yield* places).list) return []
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* Effect.flatMap(
+    sql.unsafe(`SELECT migration_id, name FROM ${list} ORDER BY migration_id`),
+    decodeRan
+  )
+  const names = new Map(
+    Object.keys(yield* Known).map((name) => [Number(name.slice(0, 4)), name.slice(5)])
+  )
   return rows.map(({ migration_id, name }) => {
     const ours = names.get(migration_id)
-    return { id: migration_id, name, isOurs: ours === undefined || ours === name }
+    return { id: migration_id, name, ours, isOurs: ours === undefined || ours === name }
   })
 })
 
 /** Whether the database has a schema `troupe` but no list of migrations. */
-export const isForeign = Effect.gen(function* () {
-  const { early, now, schema } = yield* places
-  return schema && !now && early === null
-})
+export const isForeign = Effect.map(places, ({ list, schema }) => schema && !list)
 
 const badState = (message: string) => new Migrator.MigrationError({ kind: "BadState", message })
 
@@ -158,11 +85,11 @@ export const foreign_message =
  * beside which this one may run.
  */
 const refuseForeign = Effect.gen(function* () {
-  for (const { id, isOurs, name } of yield* ran) {
+  for (const { id, isOurs, name, ours } of yield* ran) {
     if (isOurs) continue
     return yield* badState(
       `this database was made by a version of Troupe from before its first release (its migration ${id} ` +
-        `is "${name}", not "${names.get(id)}") and cannot be upgraded. Nothing was changed. Use an empty database or another ` +
+        `is "${name}", not "${ours}") and cannot be upgraded. Nothing was changed. Use an empty database or another ` +
         `data directory, or go on with the version that made this one.`
     )
   }
@@ -191,8 +118,8 @@ export class StoreTooNew extends Schema.TaggedError<StoreTooNew>()("StoreTooNew"
 
 type Ran = Effect.Success<typeof ran>
 
-/** What is said of a schema that a newer version has brought further; undefined where none has. */
-export const newerThanKnown = (all: Ran): StoreTooNew | string | undefined => {
+/** What is said of a schema that a newer version than this one, which ends with `newest`, has brought further; else undefined. */
+export const newerThanKnown = (all: Ran, newest: number): StoreTooNew | string | undefined => {
   const last = Math.max(0, ...all.map(({ id }) => id))
   if (last <= newest) return undefined
   const brought = `the schema has migration ${last}, and this version ends with ${newest}`
@@ -208,38 +135,18 @@ export const newerThanKnown = (all: Ran): StoreTooNew | string | undefined => {
 
 /** Fails where a newer version says that this one must not run beside it. */
 const refuseTooNew = Effect.gen(function* () {
-  const said = newerThanKnown(yield* ran)
+  const said = newerThanKnown(yield* ran, yield* newest)
   if (said instanceof StoreTooNew) return yield* said
 })
 
 const warnOfNewer = Effect.gen(function* () {
-  const said = newerThanKnown(yield* ran)
+  const said = newerThanKnown(yield* ran, yield* newest)
   if (typeof said === "string") yield* Effect.logWarning(said)
 })
 
-const migrate = (table: string) =>
-  Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
-
-/**
- * Moves the list of an earlier version to the schema `troupe`. False for an empty list, which is removed: it comes from a start
- * that got no further.
- */
-const moveEarly = Effect.fnUntraced(function* (early: string) {
-  const sql = yield* SqlClient.SqlClient
-  if ((yield* listed(early)).length === 0) {
-    yield* sql.unsafe(`DROP TABLE ${early}`)
-    return false
-  }
-  // The table is created as the Migrator does it, so that its constraints have the same names as in a new one.
-  yield* sql.unsafe(`CREATE TABLE ${list} (
-    migration_id integer primary key,
-    created_at timestamp with time zone not null default now(),
-    name text not null
-  )`)
-  yield* sql.unsafe(`INSERT INTO ${list} SELECT migration_id, created_at, name FROM ${early}`)
-  yield* sql.unsafe(`DROP TABLE ${early}`)
-  return true
-})
+const migrate = Effect.flatMap(Known, (known) =>
+  Migrator.make({})({ loader: Migrator.fromRecord(known), table: list })
+)
 
 /** Runs the missing migrations: in one process at a time, all or none, and without the time limits of statements. */
 const upgrade = Effect.gen(function* () {
@@ -250,15 +157,13 @@ const upgrade = Effect.gen(function* () {
   yield* refuseEncoding
   yield* refuseForeign
   yield* refuseTooNew
-  const { early, now, schema: isThere } = yield* places
-  if (now || (early !== null && (yield* moveEarly(early)))) return yield* migrate(list)
-  if (isThere && early === null) return yield* badState(`${foreign_message}.`)
-  // The first migration creates the schema `troupe`, so the list cannot be in it before.
-  yield* sql.unsafe(`CREATE SCHEMA ${new_schema}`)
-  const done = yield* migrate(`${new_schema}.migrations`)
-  yield* sql.unsafe(`ALTER TABLE ${new_schema}.migrations SET SCHEMA troupe`)
-  yield* sql.unsafe(`DROP SCHEMA ${new_schema}`)
-  return done
+  const found = yield* places
+  if (!found.list) {
+    if (found.schema) return yield* badState(`${foreign_message}.`)
+    // The list is in it, and is there before the first migration runs.
+    yield* sql.unsafe("CREATE SCHEMA troupe")
+  }
+  return yield* migrate
 })
 
 /** Why a store cannot be used. */
@@ -290,12 +195,13 @@ const requireCurrent = Effect.gen(function* () {
   yield* refuseForeign
   yield* refuseTooNew
   const last = Math.max(0, ...(yield* ran).map(({ id }) => id))
-  if (last >= newest) return
+  const known = yield* newest
+  if (last >= known) return
   if (yield* isForeign) return yield* badState(`${foreign_message}.`)
   return yield* badState(
     last === 0
       ? "there is no store of Troupe in this database. Nothing was changed. A start of the service makes one."
-      : `this store is of an older version: it has migration ${last} of ${newest}. Nothing was changed. Start the service with ` +
+      : `this store is of an older version: it has migration ${last} of ${known}. Nothing was changed. Start the service with ` +
           `this version, which runs the rest, or use the commands of the version that made it.`
   )
 }).pipe(Effect.catchTag("StoreError", Effect.die), Effect.mapError(explained))

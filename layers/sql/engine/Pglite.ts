@@ -3,7 +3,6 @@
  */
 import { join } from "node:path"
 import { PGlite, types } from "@electric-sql/pglite"
-import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm"
 import type { Extensions, PGliteOptions } from "@electric-sql/pglite"
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Semaphore, Stream } from "effect"
@@ -206,8 +205,7 @@ const settingsOf = (
   startParams: [...PGlite.defaultStartParams, ...start_params],
   parsers: { [types.INT8]: (value: string) => BigInt(value) },
   ...(directory === undefined ? undefined : { fs: directory.files }),
-  // The tables of memories use it to compare texts.
-  extensions: { pg_trgm, ...extensions },
+  ...(extensions === undefined ? undefined : { extensions }),
   ...(load === undefined ? undefined : { loadDataDir: load })
 })
 

@@ -114,7 +114,7 @@ const settings: Check = Effect.fnUntraced(function* (engine) {
 
 const migrated: Check = Effect.fnUntraced(function* () {
   const ran = yield* Migrations.ran
-  const known = Migrations.newest
+  const known = yield* Migrations.newest
   const { length } = ran
   const [strange] = ran.filter(({ isOurs }) => !isOurs)
   if (yield* Migrations.isForeign) return [fault("schema", Migrations.foreign_message)]
@@ -127,7 +127,7 @@ const migrated: Check = Effect.fnUntraced(function* () {
     ]
   }
   const newest = Math.max(...ran.map(({ id }) => id))
-  const newer = Migrations.newerThanKnown(ran)
+  const newer = Migrations.newerThanKnown(ran, known)
   if (typeof newer === "string") return [warning("schema", newer)]
   if (newer !== undefined) return [fault("schema", newer.message)]
   return newest < known

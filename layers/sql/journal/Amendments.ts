@@ -44,7 +44,7 @@ interface Amending extends EncodedAppend {
   readonly claims: ClaimFor | undefined
 }
 
-/** Appends a batch, claims the runs that have an owner, and notifies the other processes (`engine/migrations/0017_answers.ts`). */
+/** Appends a batch, claims the runs that have an owner, and notifies the other processes (`engine/migrations/0001_append.ts`). */
 const statement = `SELECT place FROM troupe.amend_runs($1::text[]::uuid[], $2::int4[], $3::int4[], $4::int4[], $5::int4[],
   $6::text[]::int8[], $7::int4[], $8::int4[], $9::text[], $10::text[], $11::int4[], $12::text[], $13::text[], $14::text,
   $15::int4[], $16::text[]::uuid[], $17::int4[], $18::text[]) AS place`

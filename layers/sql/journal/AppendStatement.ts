@@ -1,7 +1,6 @@
 /**
- * Encodes appends as parameters of the database's functions: `append_event` (`engine/migrations/0001_append.ts`) for a single
- * event, `append_runs` (`0005_sets.ts`) for a batch. An append is encoded when it is made, before it waits for a batch. Private
- * to this room.
+ * Encodes appends as parameters of the database's functions: `append_event` for a single event, `append_runs` for a batch
+ * (`engine/migrations/0001_append.ts`). An append is encoded when it is made, before it waits for a batch. Private to this room.
  */
 import type { Append } from "../../../services/RunJournal.ts"
 import type { Approval } from "../../../src/approval/Approval.ts"

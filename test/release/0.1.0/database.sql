@@ -1,12 +1,10 @@
-CREATE SCHEMA troupe_new;
+CREATE SCHEMA troupe;
 ----
-CREATE TABLE troupe_new.migrations (
+CREATE TABLE troupe.migrations (
   migration_id integer primary key,
   created_at timestamp with time zone not null default now(),
   name text not null
 );
-----
-CREATE SCHEMA troupe;
 ----
 CREATE TABLE troupe.runs (
     run_id uuid PRIMARY KEY,
@@ -44,16 +42,6 @@ CREATE TABLE troupe.run_details (
 CREATE INDEX run_details_open ON troupe.run_details (tenant, agent, address_key, ordinal) WHERE open;
 ----
 CREATE INDEX run_details_needs ON troupe.run_details (tenant) WHERE open AND needs <> '{}';
-----
-CREATE TABLE troupe.run_events (
-    run_id uuid NOT NULL,
-    seq int4 NOT NULL,
-    at int8 NOT NULL,
-    type text NOT NULL,
-    -- Canonical JSON. Never jsonb, which reorders keys: what is digested must come back byte for byte.
-    payload text NOT NULL,
-    PRIMARY KEY (run_id, seq)
-  );
 ----
 CREATE TABLE troupe.processes (
     owner text PRIMARY KEY,
@@ -135,6 +123,68 @@ CREATE TABLE troupe.unknown_calls (
 ----
 CREATE INDEX unknown_calls_oldest ON troupe.unknown_calls (tenant, since, run_id, call);
 ----
+CREATE TABLE troupe.run_pairs (
+    run_id uuid NOT NULL,
+    seq int4 NOT NULL,
+    at int8 NOT NULL,
+    -- Of the event $seq: null where no statement looks for it.
+    type text,
+    -- Canonical JSON. Never jsonb, which reorders keys: what is digested must come back byte for byte.
+    payload text NOT NULL,
+    -- The event $seq + 1, where it was appended with this one.
+    next text,
+    PRIMARY KEY (run_id, seq)
+  );
+----
+CREATE INDEX run_pairs_handoffs ON troupe.run_pairs (run_id, seq) WHERE type = 'HandedOff';
+----
+CREATE FUNCTION troupe.is_sought(type text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $body$
+    SELECT type IN ('ApprovalRequested', 'ClientRequested', 'ApprovalDecided', 'ApprovalClosed', 'RunStopping', 'HandedOff')
+  $body$;
+----
+CREATE FUNCTION troupe.event_type(payload text) RETURNS text LANGUAGE sql IMMUTABLE AS $body$
+    SELECT coalesce(substring(payload FROM '^{"_tag":"([^"]*)"'), '')
+  $body$;
+----
+CREATE VIEW troupe.run_events WITH (security_invoker = true) AS
+  SELECT p.run_id, e.seq, p.at, coalesce(e.type, troupe.event_type(e.payload)) AS type, e.payload
+  FROM troupe.run_pairs p CROSS JOIN LATERAL
+    (VALUES (p.seq, p.type, p.payload), (p.seq + 1, NULL, p.next)) AS e(seq, type, payload)
+  WHERE e.payload IS NOT NULL;
+----
+CREATE FUNCTION troupe.write_event() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
+DECLARE
+  rest text;
+BEGIN
+  IF TG_OP = 'INSERT' THEN
+    IF EXISTS (SELECT FROM troupe.run_pairs p WHERE p.run_id = NEW.run_id AND p.seq = NEW.seq - 1 AND p.next IS NOT NULL) THEN
+      RETURN NULL;
+    END IF;
+    INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload)
+    VALUES (NEW.run_id, NEW.seq, NEW.at, CASE WHEN troupe.is_sought(NEW.type) THEN NEW.type END, NEW.payload)
+    ON CONFLICT DO NOTHING;
+    RETURN CASE WHEN FOUND THEN NEW END;
+  END IF;
+  IF TG_OP = 'UPDATE' THEN
+    UPDATE troupe.run_pairs p SET at = NEW.at, payload = CASE WHEN p.seq = OLD.seq THEN NEW.payload ELSE p.payload END,
+      next = CASE WHEN p.seq = OLD.seq THEN p.next ELSE NEW.payload END
+    WHERE p.run_id = OLD.run_id AND (p.seq = OLD.seq OR (p.seq = OLD.seq - 1 AND p.next IS NOT NULL));
+    RETURN CASE WHEN FOUND THEN NEW END;
+  END IF;
+  UPDATE troupe.run_pairs p SET next = NULL
+  WHERE p.run_id = OLD.run_id AND p.seq = OLD.seq - 1 AND p.next IS NOT NULL;
+  IF NOT FOUND THEN
+    DELETE FROM troupe.run_pairs p WHERE p.run_id = OLD.run_id AND p.seq = OLD.seq RETURNING p.next INTO rest;
+    IF rest IS NOT NULL THEN
+      INSERT INTO troupe.run_pairs (run_id, seq, at, payload) VALUES (OLD.run_id, OLD.seq + 1, OLD.at, rest);
+    END IF;
+  END IF;
+  RETURN OLD;
+END $body$;
+----
+CREATE TRIGGER write_event INSTEAD OF INSERT OR UPDATE OR DELETE ON troupe.run_events
+    FOR EACH ROW EXECUTE FUNCTION troupe.write_event();
+----
 CREATE TABLE troupe.conversations (
     tenant text NOT NULL,
     id text NOT NULL,
@@ -150,11 +200,11 @@ CREATE TABLE troupe.conversations (
     tasks int4 NOT NULL DEFAULT 0,
     messages int4 NOT NULL DEFAULT 0,
     PRIMARY KEY (id, tenant)
-  );
+  ) WITH (fillfactor = 70);
 ----
-CREATE INDEX conversations_tenant ON troupe.conversations (tenant, created_at DESC, position DESC);
+CREATE INDEX conversations_tenant ON troupe.conversations ((tenant || ''), created_at DESC, position DESC);
 ----
-CREATE INDEX conversations_begun_by ON troupe.conversations (tenant, begun_by, created_at DESC, position DESC);
+CREATE INDEX conversations_begun_by ON troupe.conversations ((tenant || ''), begun_by, created_at DESC, position DESC);
 ----
 CREATE TABLE troupe.conversation_messages (
     tenant text NOT NULL,
@@ -192,150 +242,11 @@ CREATE TABLE troupe.agent_tasks (
     UNIQUE (tenant, conversation, ordinal)
   );
 ----
-CREATE UNIQUE INDEX agent_tasks_key ON troupe.agent_tasks (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE UNIQUE INDEX agent_tasks_idempotency ON troupe.agent_tasks (idempotency_key, tenant) WHERE idempotency_key IS NOT NULL;
 ----
-CREATE INDEX agent_tasks_waiting ON troupe.agent_tasks (tenant, agent, address_key) WHERE status < 2;
+CREATE INDEX agent_tasks_mailbox ON troupe.agent_tasks (address_key, agent, tenant) WHERE status < 2;
 ----
 CREATE INDEX agent_tasks_newest ON troupe.agent_tasks (tenant, created_at DESC, id DESC);
-----
-CREATE FUNCTION troupe.append_projection(run uuid, base int4, at int8, projection json)
-RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $body$
-DECLARE
-  p record;
-  detail record;
-  place int4;
-BEGIN
-  SELECT * INTO p FROM json_to_record(projection) AS x(asked json, answered json, task_status int2, task_reason text,
-    closed boolean, answer text, costs json, known json, unknown json);
-  SELECT d.tenant, d.conversation INTO detail FROM troupe.run_details d WHERE d.run_id = run;
-  -- Questions for a person.
-  IF p.asked IS NOT NULL THEN
-    INSERT INTO troupe.approvals (id, tenant, run_id, expires_at, payload)
-    SELECT x.id, detail.tenant, run, x.expires_at, x.payload
-    FROM json_to_recordset(p.asked) AS x(id uuid, expires_at int8, payload text);
-  END IF;
-  -- A question that was answered or closed before is left as it is.
-  IF p.answered IS NOT NULL THEN
-    UPDATE troupe.approvals a SET status = x.status, answer = x.answer
-    FROM json_to_recordset(p.answered) AS x(id uuid, status int2, answer text)
-    WHERE a.run_id = run AND a.id = x.id AND a.status = 0;
-  END IF;
-  -- A task that is over stays as it is.
-  IF p.task_status IS NOT NULL THEN
-    UPDATE troupe.agent_tasks t SET status = p.task_status, reason = p.task_reason WHERE t.id = run AND t.status < 2;
-  END IF;
-  -- The run is over: the next run of its address may begin.
-  IF p.closed THEN
-    UPDATE troupe.run_details d SET open = false WHERE d.run_id = run;
-  END IF;
-  -- The assistant's message, at the end of the conversation. Its tenant is compared in a way that no index serves, so that
-  -- the conversation is found by its id: indexes that begin with the tenant seem as good while the table is empty.
-  IF p.answer IS NOT NULL THEN
-    UPDATE troupe.conversations c SET messages = c.messages + 1
-    WHERE c.id = detail.conversation AND c.tenant IS NOT DISTINCT FROM detail.tenant RETURNING c.messages - 1 INTO place;
-    INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
-    SELECT detail.tenant, detail.conversation, place, 'assistant', p.answer,
-      coalesce((SELECT t.channel_origin FROM troupe.agent_tasks t WHERE t.id = run), 'api'), run, at
-    WHERE place IS NOT NULL;
-  END IF;
-  -- What turns cost, and what tools spent on models.
-  IF p.costs IS NOT NULL THEN
-    INSERT INTO troupe.turn_costs (run_id, seq, part, at, tenant, agent, model, tool, turns, currency, amount, prices,
-      input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens)
-    SELECT run, base + x.position, x.part, at, detail.tenant, x.agent, x.model, x.tool, x.turns, x.currency, x.amount, x.prices,
-      x.input_tokens, x.output_tokens, x.cached_tokens, x.cache_write_tokens, x.reasoning_tokens
-    FROM json_to_recordset(p.costs) AS x(position int4, part int2, agent text, model text, tool text, turns int8,
-      currency text, amount numeric, prices text,
-      input_tokens int8, output_tokens int8, cached_tokens int8, cache_write_tokens int8, reasoning_tokens int8);
-  END IF;
-  -- Calls whose outcome is not unknown any more, then those that became unknown.
-  IF p.known IS NOT NULL THEN
-    DELETE FROM troupe.unknown_calls u USING json_to_recordset(p.known) AS x(call text)
-    WHERE u.run_id = run AND u.call = x.call;
-  END IF;
-  IF p.unknown IS NOT NULL THEN
-    INSERT INTO troupe.unknown_calls (run_id, call, tool, tenant, since)
-    SELECT run, x.call, x.tool, detail.tenant, at FROM json_to_recordset(p.unknown) AS x(call text, tool text)
-    ON CONFLICT DO NOTHING;
-  END IF;
-END $body$;
-----
-CREATE FUNCTION troupe.append_event(
-  run uuid, expected_epoch int4, expected_length int4, new_status int4, at int8, type text, payload text, projection json)
-RETURNS boolean LANGUAGE plpgsql AS $body$
-BEGIN
-  UPDATE troupe.runs r SET length = r.length + 1, status = new_status::int2
-  WHERE r.run_id = run AND r.epoch = expected_epoch AND r.length = expected_length AND r.status < 3;
-  IF NOT FOUND THEN RETURN false; END IF;
-  INSERT INTO troupe.run_events (run_id, seq, at, type, payload) VALUES (run, expected_length, at, type, payload);
-  IF projection IS NOT NULL THEN
-    PERFORM troupe.append_projection(run, expected_length, at, projection);
-  END IF;
-  RETURN true;
-END $body$;
-----
-CREATE FUNCTION troupe.append_batch(
-  runs uuid[], epochs int4[], lengths int4[], counts int4[], statuses int4[], times int8[],
-  places int4[], positions int4[], types text[], payloads text[],
-  projecting int4[], projections text[])
-RETURNS SETOF int4 LANGUAGE plpgsql AS $body$
-DECLARE
-  accepted int4[];
-BEGIN
-  WITH wanted AS MATERIALIZED (
-    SELECT * FROM unnest(runs, epochs, lengths, counts, statuses, times) WITH ORDINALITY
-      AS w(run_id, epoch, length, count, status, at, place)),
-  head AS (
-    UPDATE troupe.runs r SET length = w.length + w.count, status = w.status::int2 FROM wanted w
-    WHERE r.run_id = w.run_id AND r.epoch = w.epoch AND r.length = w.length AND r.status < 3
-    RETURNING r.run_id, w.length, w.at, w.place::int4 AS place),
-  event AS (
-    INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-    SELECT h.run_id, h.length + e.position, h.at, e.type, e.payload
-    FROM head h JOIN unnest(places, positions, types, payloads) AS e(place, position, type, payload) ON e.place = h.place)
-  SELECT coalesce(array_agg(h.place), '{}') INTO accepted FROM head h;
-  PERFORM troupe.append_projection(runs[x.place], lengths[x.place], times[x.place], x.projection::json)
-  FROM unnest(projecting, projections) AS x(place, projection) WHERE x.place = ANY (accepted);
-  IF cardinality(accepted) < cardinality(runs) THEN
-    RETURN QUERY SELECT x.place FROM generate_series(1, cardinality(runs)) AS x(place) WHERE x.place <> ALL (accepted);
-  END IF;
-END $body$;
-----
-CREATE FUNCTION troupe.claim_runs(text[], int4[], text[], text[], text[], waits boolean)
-RETURNS TABLE (run_id uuid, tenant text, agent text, address_key text, conversation text, ordinal int4, status int2,
-  epoch int4, length int4, created_at int8, owner text, entries text) LANGUAGE plpgsql AS $body$
-#variable_conflict use_column
-DECLARE
-  free uuid[] := $1::uuid[];
-  taken uuid[];
-BEGIN
-  IF NOT waits THEN
-    SELECT array_agg(x.run_id) INTO free FROM (
-      SELECT r.run_id FROM troupe.runs r WHERE r.run_id = ANY ($1::uuid[]) FOR UPDATE SKIP LOCKED) x;
-  END IF;
-  WITH wanted AS MATERIALIZED (
-    SELECT * FROM unnest($1, $2, $3, $4, $5) AS w(run_id, seen, owner, name, at)),
-  head AS (
-    UPDATE troupe.runs r SET epoch = r.epoch + 1, length = r.length + 1, status = CASE r.status WHEN 0 THEN 1 ELSE r.status END
-    FROM wanted w
-    WHERE r.run_id = w.run_id::uuid AND r.run_id = ANY (free) AND r.status < 3 AND (w.seen = -1 OR r.epoch = w.seen)
-    RETURNING r.run_id, r.epoch, r.length, w.owner, w.name, w.at::int8 AS at),
-  detail AS (
-    UPDATE troupe.run_details d SET owner = h.owner, needs = '{}' FROM head h WHERE d.run_id = h.run_id),
-  event AS (
-    INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-    SELECT run_id, length - 1, at, 'RunClaimed', '{"_tag":"RunClaimed","epoch":' || epoch || ',"owner":' || name || '}'
-    FROM head),
-  task AS (
-    UPDATE troupe.agent_tasks t SET status = 1 FROM head h WHERE t.id = h.run_id AND t.status = 0)
-  SELECT array_agg(h.run_id) INTO taken FROM head h;
-  RETURN QUERY SELECT r.run_id, r.tenant, d.agent, d.address_key, d.conversation, d.ordinal, r.status, r.epoch, r.length, d.created_at,
-    (SELECT p.owner FROM troupe.processes p WHERE p.owner = d.owner AND p.expires_at > clock_timestamp()),
-    CASE WHEN (SELECT sum(octet_length(e.payload)) FROM troupe.run_events e WHERE e.run_id = r.run_id) <= 1000000 THEN
-      (SELECT '[' || string_agg('[' || e.at || ',' || e.payload || ']', ',' ORDER BY e.seq) || ']'
-        FROM troupe.run_events e WHERE e.run_id = r.run_id) END
-    FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id WHERE r.run_id = ANY (taken);
-END $body$;
 ----
 CREATE SEQUENCE troupe.outbox_place;
 ----
@@ -355,7 +266,7 @@ CREATE TABLE troupe.outbox_keys (
     PRIMARY KEY (tenant, key)
   ) WITH (fillfactor = 70);
 ----
-CREATE INDEX outbox_keys_turn ON troupe.outbox_keys (topic, agent, tenant, due_at, place);
+CREATE INDEX outbox_keys_turn ON troupe.outbox_keys (topic, agent, (tenant || ''), due_at, place);
 ----
 CREATE INDEX outbox_keys_due ON troupe.outbox_keys (topic, agent, due_at);
 ----
@@ -401,614 +312,6 @@ CREATE TABLE troupe.dead_letters (
 CREATE INDEX dead_letters_newest ON troupe.dead_letters (tenant, status, dead_at DESC, place DESC);
 ----
 CREATE FUNCTION troupe.take_outbox(claimer text, at int8, until int8, topics text[], agents text[], whose text)
-RETURNS SETOF troupe.outbox LANGUAGE plpgsql SET enable_seqscan = off AS $body$
-DECLARE
-  first record;
-BEGIN
-  SELECT x.* INTO first FROM unnest(topics) t(topic) CROSS JOIN unnest(agents) a(agent) CROSS JOIN LATERAL (
-    SELECT k.key, k.due_at, k.place FROM troupe.outbox_keys k
-    WHERE k.topic = t.topic AND k.agent = a.agent AND k.tenant = whose AND k.due_at <= at
-    ORDER BY k.due_at, k.place LIMIT 1 FOR UPDATE SKIP LOCKED) x
-  ORDER BY x.due_at, x.place LIMIT 1;
-  IF NOT FOUND THEN RETURN; END IF;
-  UPDATE troupe.outbox_keys k SET due_at = until WHERE k.tenant = whose AND k.key = first.key;
-  RETURN QUERY UPDATE troupe.outbox o SET attempts = o.attempts + 1, lease_owner = claimer
-    WHERE o.id = (SELECT m.id FROM troupe.outbox m WHERE m.tenant = whose AND m.key = first.key
-      ORDER BY m.key_seq LIMIT 1)
-    RETURNING o.*;
-END $body$;
-----
-CREATE FUNCTION troupe.claim_outbox(claimer text, at int8, until int8, topics text[], agents text[],
-  wanted int4, behind text, room int4, busy text[], rooms int4[])
-RETURNS SETOF troupe.outbox LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $body$
-DECLARE
-  whose text := behind;
-  wrapped boolean := false;
-  taken int4 := 0;
-  free int4;
-  -- The tenants that gave a message, and how many more each may give.
-  tenants text[] := '{}';
-  places int4[] := '{}';
-  found_any boolean := true;
-BEGIN
-  WHILE taken < wanted LOOP
-    SELECT min(x.tenant) INTO whose FROM unnest(topics) t(topic) CROSS JOIN unnest(agents) a(agent) CROSS JOIN LATERAL (
-      SELECT k.tenant FROM troupe.outbox_keys k
-      WHERE k.topic = t.topic AND k.agent = a.agent AND k.tenant > whose ORDER BY k.tenant LIMIT 1) x;
-    IF whose IS NULL THEN
-      EXIT WHEN wrapped OR behind = '';
-      wrapped := true;
-      whose := '';
-      CONTINUE;
-    END IF;
-    EXIT WHEN wrapped AND whose > behind;
-    free := coalesce(rooms[array_position(busy, whose)], room);
-    CONTINUE WHEN free < 1;
-    RETURN QUERY SELECT * FROM troupe.take_outbox(claimer, at, until, topics, agents, whose);
-    IF FOUND THEN
-      taken := taken + 1;
-      tenants := tenants || whose;
-      places := places || (free - 1);
-    END IF;
-  END LOOP;
-  WHILE found_any AND taken < wanted LOOP
-    found_any := false;
-    FOR i IN 1 .. cardinality(tenants) LOOP
-      EXIT WHEN taken >= wanted;
-      CONTINUE WHEN places[i] < 1;
-      RETURN QUERY SELECT * FROM troupe.take_outbox(claimer, at, until, topics, agents, tenants[i]);
-      IF FOUND THEN
-        taken := taken + 1;
-        places[i] := places[i] - 1;
-        found_any := true;
-      ELSE
-        places[i] := 0;
-      END IF;
-    END LOOP;
-  END LOOP;
-END $body$;
-----
-CREATE TABLE troupe.tool_messages (
-    id text PRIMARY KEY,
-    tool text NOT NULL,
-    tenant text NOT NULL,
-    payload text NOT NULL,
-    expires_at int8 NOT NULL,
-    -- 0 waits or runs, 1 acknowledged, 2 dead.
-    status int2 NOT NULL DEFAULT 0,
-    -- When it may be claimed (again): the time of its next delivery, or the end of the claim's lease.
-    due_at int8 NOT NULL,
-    place int8 GENERATED ALWAYS AS IDENTITY,
-    deliveries int4 NOT NULL DEFAULT 0,
-    owner text,
-    -- When a worker began to run the tool's body; null before.
-    begun_at int8,
-    result text,
-    error text,
-    over_at int8
-  ) WITH (fillfactor = 70);
-----
-CREATE INDEX tool_messages_due ON troupe.tool_messages (tool, due_at) WHERE status = 0;
-----
-CREATE INDEX tool_messages_turn ON troupe.tool_messages (tool, tenant, due_at, place) WHERE status = 0;
-----
-CREATE INDEX tool_messages_over ON troupe.tool_messages (status, over_at) WHERE status > 0;
-----
-CREATE TABLE troupe.tool_workers (
-    worker text PRIMARY KEY,
-    provider text NOT NULL,
-    -- The keys of its tools, and their specs as a JSON array.
-    keys text[] NOT NULL,
-    tools text NOT NULL,
-    expires_at int8 NOT NULL
-  ) WITH (fillfactor = 70);
-----
-CREATE FUNCTION troupe.take_tool_message(claimer text, at int8, until int8, tools text[], whose text)
-RETURNS SETOF troupe.tool_messages LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $body$
-BEGIN
-  RETURN QUERY UPDATE troupe.tool_messages m SET deliveries = m.deliveries + 1, owner = claimer, due_at = until
-  WHERE m.id = (
-    SELECT x.id FROM unnest(tools) t(tool) CROSS JOIN LATERAL (
-      SELECT w.id, w.due_at, w.place FROM troupe.tool_messages w
-      WHERE w.status = 0 AND w.tool = t.tool AND w.tenant = whose AND w.due_at <= at
-      ORDER BY w.due_at, w.place LIMIT 1 FOR UPDATE SKIP LOCKED) x
-    ORDER BY x.due_at, x.place LIMIT 1)
-  RETURNING m.*;
-END $body$;
-----
-CREATE FUNCTION troupe.claim_tool_messages(claimer text, at int8, until int8, tools text[], wanted int4, behind text)
-RETURNS SETOF troupe.tool_messages LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $body$
-DECLARE
-  whose text := behind;
-  wrapped boolean := false;
-  taken int4 := 0;
-  -- The tenants that gave a call in this round, and in the next.
-  tenants text[] := '{}';
-  still text[];
-BEGIN
-  WHILE taken < wanted LOOP
-    SELECT min(x.tenant) INTO whose FROM unnest(tools) t(tool) CROSS JOIN LATERAL (
-      SELECT w.tenant FROM troupe.tool_messages w
-      WHERE w.status = 0 AND w.tool = t.tool AND w.tenant > whose ORDER BY w.tenant LIMIT 1) x;
-    IF whose IS NULL THEN
-      EXIT WHEN wrapped OR behind = '';
-      wrapped := true;
-      whose := '';
-      CONTINUE;
-    END IF;
-    EXIT WHEN wrapped AND whose > behind;
-    RETURN QUERY SELECT * FROM troupe.take_tool_message(claimer, at, until, tools, whose);
-    IF FOUND THEN
-      taken := taken + 1;
-      tenants := tenants || whose;
-    END IF;
-  END LOOP;
-  WHILE taken < wanted AND cardinality(tenants) > 0 LOOP
-    still := '{}';
-    FOR i IN 1 .. cardinality(tenants) LOOP
-      EXIT WHEN taken >= wanted;
-      RETURN QUERY SELECT * FROM troupe.take_tool_message(claimer, at, until, tools, tenants[i]);
-      CONTINUE WHEN NOT FOUND;
-      taken := taken + 1;
-      still := still || tenants[i];
-    END LOOP;
-    tenants := still;
-  END LOOP;
-END $body$;
-----
-CREATE TABLE troupe.call_records (
-    place int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    key text NOT NULL UNIQUE,
-    tenant text NOT NULL,
-    run_id uuid NOT NULL,
-    tool_name text NOT NULL,
-    ended_at int8 NOT NULL,
-    record text NOT NULL
-  );
-----
-CREATE INDEX call_records_run ON troupe.call_records (run_id, place);
-----
-CREATE INDEX call_records_tool ON troupe.call_records (tenant, tool_name, place DESC);
-----
-CREATE INDEX call_records_age ON troupe.call_records (tenant, ended_at);
-----
-CREATE TABLE troupe.mcp_pins (
-    server text NOT NULL,
-    tool text NOT NULL,
-    -- SHA-256 of the definition.
-    hash text NOT NULL,
-    definition text NOT NULL,
-    accepted_by text NOT NULL,
-    accepted_at int8 NOT NULL,
-    how text NOT NULL,
-    PRIMARY KEY (server, tool)
-  );
-----
-CREATE TABLE troupe.mcp_pin_changes (
-    place int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    server text NOT NULL,
-    tool text NOT NULL,
-    -- Null for the first.
-    old_hash text,
-    new_hash text NOT NULL,
-    accepted_by text NOT NULL,
-    accepted_at int8 NOT NULL,
-    how text NOT NULL
-  );
-----
-CREATE INDEX mcp_pin_changes_newest ON troupe.mcp_pin_changes (server, place DESC);
-----
-CREATE TABLE troupe.triples (
-    tenant text NOT NULL,
-    subject text NOT NULL,
-    -- SHA-256 of predicate, object and source.
-    digest bytea NOT NULL,
-    position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
-    predicate text NOT NULL,
-    object text NOT NULL,
-    source text NOT NULL,
-    said_at text NOT NULL,
-    confidence float8 NOT NULL,
-    PRIMARY KEY (tenant, subject, digest)
-  );
-----
-CREATE INDEX triples_subject ON troupe.triples (tenant, subject, position);
-----
-CREATE TABLE troupe.loop_records (
-    tenant text NOT NULL,
-    key text COLLATE "C" NOT NULL,
-    -- The value's workflow_slug, if it has one.
-    flow text,
-    value text NOT NULL,
-    PRIMARY KEY (tenant, key)
-  );
-----
-CREATE INDEX loop_records_flow ON troupe.loop_records (tenant, flow, key) WHERE flow IS NOT NULL;
-----
-CREATE TABLE troupe.flow_states (
-    tenant text NOT NULL,
-    flow text NOT NULL,
-    state text NOT NULL,
-    PRIMARY KEY (tenant, flow)
-  );
-----
-CREATE TABLE troupe.components (
-    id text COLLATE "C" PRIMARY KEY,
-    component text NOT NULL
-  );
-----
-CREATE UNIQUE INDEX agent_tasks_idempotency ON troupe.agent_tasks (idempotency_key, tenant) WHERE idempotency_key IS NOT NULL;
-----
-DROP INDEX troupe.agent_tasks_key;
-----
-CREATE INDEX agent_tasks_mailbox ON troupe.agent_tasks (address_key, agent, tenant) WHERE status < 2;
-----
-DROP INDEX troupe.agent_tasks_waiting;
-----
-CREATE FUNCTION troupe.accept_tasks(
-  ids text[], messages text[], tenants text[], agents text[], address_keys text[], conversations text[],
-  contents text[], senders text[], traces text[], channels text[], initiators text[], triggers text[], beginners text[],
-  keys text[], rooms int4[], times text[], claims text[], ends text[], outbox_keys text[], waits boolean)
-RETURNS TABLE (place int4, outcome text, ordinal int4, held boolean, waiting int4, earlier text)
-LANGUAGE plpgsql SET enable_seqscan = off AS $body$
-#variable_conflict use_column
-DECLARE
-  x record;
-  before record;
-  home record;
-  -- Of the user's message, and of the dispatch.
-  spot int4;
-  line int8;
-  turn int4;
-  left_out int4[] := '{}';
-  wakes boolean := false;
-  is_new boolean;
-BEGIN
-  -- Of the same key sent twice at once one waits for the other, whatever conversation it is for.
-  FOR x IN SELECT k.place::int4 AS place, k.lock FROM (
-      SELECT u.place, u.key, hashtextextended('troupe task ' || u.tenant || ' ' || u.key, 0) AS lock
-      FROM unnest(tenants, keys) WITH ORDINALITY AS u(tenant, key, place)) k
-    WHERE k.key <> '' ORDER BY k.lock
-  LOOP
-    IF waits THEN PERFORM pg_advisory_xact_lock(x.lock);
-    ELSIF NOT pg_try_advisory_xact_lock(x.lock) THEN left_out := left_out || x.place;
-    END IF;
-  END LOOP;
-  FOR x IN SELECT u.*, u.n::int4 AS place, u.at::int8 AS made_at FROM unnest(ids, messages, tenants, agents, address_keys,
-      conversations, contents, senders, traces, channels, initiators, triggers, beginners, keys, rooms, times, claims, ends,
-      outbox_keys) WITH ORDINALITY AS u(id, message, tenant, agent, address_key, conversation, content, sender, trace,
-      channel, initiator, trigger, beginner, key, room, at, claim, until, outbox_key, n)
-    ORDER BY u.tenant, u.outbox_key
-  LOOP
-    CONTINUE WHEN x.place = ANY (left_out);
-    place := x.place;
-    ordinal := NULL;
-    held := false;
-    waiting := NULL;
-    earlier := NULL;
-    IF x.key <> '' THEN
-      SELECT t.id::text AS id, t.message = x.content AND t.conversation = x.conversation AND t.agent = x.agent AS same INTO before
-      FROM troupe.agent_tasks t WHERE t.idempotency_key = x.key AND t.tenant IS NOT DISTINCT FROM x.tenant;
-      IF FOUND THEN
-        outcome := CASE WHEN before.same THEN 'known' ELSE 'other_message' END;
-        earlier := before.id;
-        RETURN NEXT;
-        CONTINUE;
-      END IF;
-    END IF;
-    -- The conversation's row orders its tasks and messages.
-    IF waits THEN
-      SELECT c.agent, c.address_key INTO home FROM troupe.conversations c
-      WHERE c.id = x.conversation AND c.tenant IS NOT DISTINCT FROM x.tenant FOR UPDATE;
-    ELSE
-      SELECT c.agent, c.address_key INTO home FROM troupe.conversations c
-      WHERE c.id = x.conversation AND c.tenant IS NOT DISTINCT FROM x.tenant FOR UPDATE SKIP LOCKED;
-    END IF;
-    is_new := NOT FOUND;
-    IF is_new AND NOT waits THEN
-      -- It is there, and another transaction holds it.
-      PERFORM FROM troupe.conversations c WHERE c.id = x.conversation AND c.tenant IS NOT DISTINCT FROM x.tenant;
-      CONTINUE WHEN FOUND;
-    END IF;
-    IF NOT is_new AND (home.agent <> x.agent OR home.address_key <> x.address_key) THEN
-      outcome := 'other_address';
-      RETURN NEXT;
-      CONTINUE;
-    END IF;
-    -- Counted no further than it matters.
-    SELECT count(*)::int4 INTO waiting FROM (
-      SELECT FROM troupe.agent_tasks t
-      WHERE t.address_key = x.address_key AND t.agent IS NOT DISTINCT FROM x.agent AND t.tenant IS NOT DISTINCT FROM x.tenant
-        AND t.status < 2 LIMIT greatest(x.room, 1)) w;
-    IF waiting >= x.room THEN
-      outcome := 'full';
-      RETURN NEXT;
-      CONTINUE;
-    END IF;
-    IF is_new THEN
-      INSERT INTO troupe.conversations
-        (id, tenant, agent, address_key, initiated_by, trigger_event_id, created_at, begun_by, tasks, messages)
-      VALUES (x.conversation, x.tenant, x.agent, x.address_key, x.initiator, nullif(x.trigger, ''), x.made_at, x.beginner, 1, 1)
-      ON CONFLICT DO NOTHING;
-      -- Another transaction has just made it.
-      CONTINUE WHEN NOT FOUND;
-      ordinal := 1;
-      spot := 0;
-    ELSE
-      UPDATE troupe.conversations c SET tasks = c.tasks + 1, messages = c.messages + 1
-      WHERE c.id = x.conversation AND c.tenant IS NOT DISTINCT FROM x.tenant
-      RETURNING c.tasks, c.messages - 1 INTO ordinal, spot;
-    END IF;
-    INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
-    VALUES (x.tenant, x.conversation, spot, 'user', x.content, x.channel, x.id::uuid, x.made_at);
-    INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, idempotency_key, message, by,
-      trace_id, channel_origin, created_at, message_id)
-    VALUES (x.id::uuid, x.tenant, x.agent, x.address_key, x.conversation, ordinal, nullif(x.key, ''), x.content, x.sender,
-      x.trace, x.channel, x.made_at, x.message::uuid);
-    line := nextval('troupe.outbox_place');
-    held := x.claim <> '' AND waiting = 0;
-    -- A row without messages is one that its transaction has not deleted yet: none is ever committed.
-    INSERT INTO troupe.outbox_keys AS k (tenant, key, seq, pending, due_at, place, topic, agent)
-    VALUES (x.tenant, x.outbox_key, 1, 1, CASE WHEN held THEN x.until::int8 ELSE x.made_at END, line,
-      'agent.task.dispatched', x.agent)
-    ON CONFLICT (tenant, key) DO UPDATE SET seq = k.seq + 1, pending = k.pending + 1
-    RETURNING k.seq, held AND k.pending = 1 INTO turn, held;
-    INSERT INTO troupe.outbox (tenant, key, key_seq, id, place, topic, agent, payload, attempts, created_at, replayed, lease_owner)
-    VALUES (x.tenant, x.outbox_key, turn, x.message::uuid, line, 'agent.task.dispatched', x.agent,
-      '{"task_id":"' || x.id || '"}', held::int4, x.made_at, false, CASE WHEN held THEN x.claim END);
-    wakes := wakes OR NOT held;
-    outcome := 'created';
-    RETURN NEXT;
-  END LOOP;
-  IF wakes THEN PERFORM pg_notify('troupe_outbox', ''); END IF;
-END $body$;
-----
-CREATE FUNCTION troupe.begin_runs(
-  ids text[], messages text[], claims text[], tenants text[], agents text[], address_keys text[], conversations text[],
-  ordinals int4[], owners text[], times text[], accepted text[], claimed text[], outbox_keys text[], waits boolean)
-RETURNS TABLE (place int4, begun boolean) LANGUAGE plpgsql SET enable_seqscan = off AS $body$
-#variable_conflict use_column
-DECLARE
-  x record;
-  -- The next message of the key.
-  n record;
-  gone int4;
-  wakes boolean := false;
-BEGIN
-  FOR x IN SELECT u.*, u.n::int4 AS place, u.at::int8 AS begun_at, u.id::uuid AS run FROM unnest(ids, messages, claims, tenants,
-      agents, address_keys, conversations, ordinals, owners, times, accepted, claimed, outbox_keys)
-      WITH ORDINALITY AS u(id, message, claim, tenant, agent, address_key, conversation, ordinal, owner, at, accepted, claimed,
-      outbox_key, n)
-    ORDER BY u.tenant, u.outbox_key
-  LOOP
-    -- The key before its messages, as everybody does.
-    IF waits THEN
-      PERFORM FROM troupe.outbox_keys k WHERE k.tenant = x.tenant AND k.key = x.outbox_key FOR UPDATE;
-    ELSE
-      PERFORM FROM troupe.outbox_keys k WHERE k.tenant = x.tenant AND k.key = x.outbox_key FOR UPDATE SKIP LOCKED;
-      CONTINUE WHEN NOT FOUND;
-    END IF;
-    place := x.place;
-    begun := false;
-    DELETE FROM troupe.outbox o WHERE o.id = x.message::uuid AND o.lease_owner = x.claim RETURNING o.key_seq INTO gone;
-    IF NOT FOUND THEN
-      RETURN NEXT;
-      CONTINUE;
-    END IF;
-    SELECT o.created_at, o.place, o.topic, o.agent INTO n FROM troupe.outbox o
-    WHERE o.tenant = x.tenant AND o.key = x.outbox_key AND o.key_seq > gone ORDER BY o.key_seq LIMIT 1;
-    IF FOUND THEN
-      UPDATE troupe.outbox_keys k SET pending = k.pending - 1, due_at = n.created_at, place = n.place, topic = n.topic,
-        agent = n.agent
-      WHERE k.tenant = x.tenant AND k.key = x.outbox_key;
-      wakes := true;
-    ELSE
-      DELETE FROM troupe.outbox_keys k WHERE k.tenant = x.tenant AND k.key = x.outbox_key;
-    END IF;
-    INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) VALUES (x.run, x.tenant, 1, 2, 1) ON CONFLICT DO NOTHING;
-    begun := FOUND;
-    RETURN NEXT;
-    CONTINUE WHEN NOT begun;
-    INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, created_at)
-    VALUES (x.run, x.tenant, x.agent, x.address_key, x.conversation, x.ordinal, x.owner, x.begun_at);
-    INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-    VALUES (x.run, 0, x.begun_at, 'RunAccepted', x.accepted), (x.run, 1, x.begun_at, 'RunClaimed', x.claimed);
-    UPDATE troupe.agent_tasks t SET status = 1 WHERE t.id = x.run AND t.status = 0;
-  END LOOP;
-  IF wakes THEN PERFORM pg_notify('troupe_outbox', ''); END IF;
-END $body$;
-----
-DROP INDEX troupe.conversations_tenant, troupe.conversations_begun_by, troupe.outbox_keys_turn;
-----
-CREATE INDEX conversations_tenant ON troupe.conversations ((tenant || ''), created_at DESC, position DESC);
-----
-CREATE INDEX conversations_begun_by ON troupe.conversations ((tenant || ''), begun_by, created_at DESC, position DESC);
-----
-CREATE INDEX outbox_keys_turn ON troupe.outbox_keys (topic, agent, (tenant || ''), due_at, place);
-----
-CREATE OR REPLACE FUNCTION troupe.append_projection(run uuid, base int4, at int8, projection json)
-RETURNS void LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
-DECLARE
-  p record;
-  detail record;
-  place int4;
-BEGIN
-  SELECT * INTO p FROM json_to_record(projection) AS x(asked json, answered json, task_status int2, task_reason text,
-    closed boolean, answer text, costs json, known json, unknown json);
-  SELECT d.tenant, d.conversation INTO detail FROM troupe.run_details d WHERE d.run_id = run;
-  -- Questions for a person.
-  IF p.asked IS NOT NULL THEN
-    INSERT INTO troupe.approvals (id, tenant, run_id, expires_at, payload)
-    SELECT x.id, detail.tenant, run, x.expires_at, x.payload
-    FROM json_to_recordset(p.asked) AS x(id uuid, expires_at int8, payload text);
-  END IF;
-  -- A question that was answered or closed before is left as it is.
-  IF p.answered IS NOT NULL THEN
-    UPDATE troupe.approvals a SET status = x.status, answer = x.answer
-    FROM json_to_recordset(p.answered) AS x(id uuid, status int2, answer text)
-    WHERE a.run_id = run AND a.id = x.id AND a.status + 0 = 0;
-  END IF;
-  -- A task that is over stays as it is.
-  IF p.task_status IS NOT NULL THEN
-    UPDATE troupe.agent_tasks t SET status = p.task_status, reason = p.task_reason WHERE t.id = run AND t.status + 0 < 2;
-  END IF;
-  -- The run is over: the next run of its address may begin.
-  IF p.closed THEN
-    UPDATE troupe.run_details d SET open = false WHERE d.run_id = run;
-  END IF;
-  -- The assistant's message, at the end of the conversation.
-  IF p.answer IS NOT NULL THEN
-    UPDATE troupe.conversations c SET messages = c.messages + 1
-    WHERE c.id = detail.conversation AND c.tenant = detail.tenant RETURNING c.messages - 1 INTO place;
-    INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
-    SELECT detail.tenant, detail.conversation, place, 'assistant', p.answer,
-      coalesce((SELECT t.channel_origin FROM troupe.agent_tasks t WHERE t.id = run), 'api'), run, at
-    WHERE place IS NOT NULL;
-  END IF;
-  -- What turns cost, and what tools spent on models.
-  IF p.costs IS NOT NULL THEN
-    INSERT INTO troupe.turn_costs (run_id, seq, part, at, tenant, agent, model, tool, turns, currency, amount, prices,
-      input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens)
-    SELECT run, base + x.position, x.part, at, detail.tenant, x.agent, x.model, x.tool, x.turns, x.currency, x.amount, x.prices,
-      x.input_tokens, x.output_tokens, x.cached_tokens, x.cache_write_tokens, x.reasoning_tokens
-    FROM json_to_recordset(p.costs) AS x(position int4, part int2, agent text, model text, tool text, turns int8,
-      currency text, amount numeric, prices text,
-      input_tokens int8, output_tokens int8, cached_tokens int8, cache_write_tokens int8, reasoning_tokens int8);
-  END IF;
-  -- Calls whose outcome is not unknown any more, then those that became unknown.
-  IF p.known IS NOT NULL THEN
-    DELETE FROM troupe.unknown_calls u USING json_to_recordset(p.known) AS x(call text)
-    WHERE u.run_id = run AND u.call = x.call;
-  END IF;
-  IF p.unknown IS NOT NULL THEN
-    INSERT INTO troupe.unknown_calls (run_id, call, tool, tenant, since)
-    SELECT run, x.call, x.tool, detail.tenant, at FROM json_to_recordset(p.unknown) AS x(call text, tool text)
-    ON CONFLICT DO NOTHING;
-  END IF;
-END $body$;
-----
-CREATE OR REPLACE FUNCTION troupe.append_batch(
-  runs uuid[], epochs int4[], lengths int4[], counts int4[], statuses int4[], times int8[],
-  places int4[], positions int4[], types text[], payloads text[],
-  projecting int4[], projections text[])
-RETURNS SETOF int4 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
-DECLARE
-  accepted int4[];
-  are_all boolean;
-BEGIN
-  WITH head AS (
-    UPDATE troupe.runs r SET length = w.length + w.count, status = w.status::int2
-    FROM unnest(runs, epochs, lengths, counts, statuses) WITH ORDINALITY AS w(run_id, epoch, length, count, status, place)
-    WHERE r.run_id = w.run_id AND r.run_id = ANY (runs) AND r.epoch = w.epoch AND r.length = w.length AND r.status < 3
-    RETURNING w.place::int4 AS place)
-  SELECT coalesce(array_agg(h.place), '{}') INTO accepted FROM head h;
-  are_all := cardinality(accepted) = cardinality(runs);
-  INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-  SELECT runs[e.place], lengths[e.place] + e.position, times[e.place], e.type, e.payload
-  FROM unnest(places, positions, types, payloads) AS e(place, position, type, payload)
-  WHERE are_all OR e.place = ANY (accepted);
-  PERFORM troupe.append_projection(runs[x.place], lengths[x.place], times[x.place], x.projection::json)
-  FROM unnest(projecting, projections) AS x(place, projection) WHERE are_all OR x.place = ANY (accepted);
-  IF NOT are_all THEN
-    RETURN QUERY SELECT x.place FROM generate_series(1, cardinality(runs)) AS x(place) WHERE x.place <> ALL (accepted);
-  END IF;
-END $body$;
-----
-CREATE OR REPLACE FUNCTION troupe.claim_runs(text[], int4[], text[], text[], text[], waits boolean)
-RETURNS TABLE (run_id uuid, tenant text, agent text, address_key text, conversation text, ordinal int4, status int2,
-  epoch int4, length int4, created_at int8, owner text, entries text) LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
-#variable_conflict use_column
-DECLARE
-  free uuid[] := $1::uuid[];
-  taken uuid[];
-BEGIN
-  IF NOT waits THEN
-    SELECT array_agg(x.run_id) INTO free FROM (
-      SELECT r.run_id FROM troupe.runs r WHERE r.run_id = ANY ($1::uuid[]) FOR UPDATE SKIP LOCKED) x;
-  END IF;
-  WITH wanted AS MATERIALIZED (
-    SELECT * FROM unnest($1, $2, $3, $4, $5) AS w(run_id, seen, owner, name, at)),
-  head AS (
-    UPDATE troupe.runs r SET epoch = r.epoch + 1, length = r.length + 1, status = CASE r.status WHEN 0 THEN 1 ELSE r.status END
-    FROM wanted w
-    WHERE r.run_id = w.run_id::uuid AND r.run_id = ANY (free) AND r.status < 3 AND (w.seen = -1 OR r.epoch = w.seen)
-    RETURNING r.run_id, r.epoch, r.length, w.owner, w.name, w.at::int8 AS at),
-  detail AS (
-    UPDATE troupe.run_details d SET owner = h.owner, needs = '{}' FROM head h
-    WHERE d.run_id = h.run_id AND d.run_id = ANY (free)),
-  event AS (
-    INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-    SELECT run_id, length - 1, at, 'RunClaimed', '{"_tag":"RunClaimed","epoch":' || epoch || ',"owner":' || name || '}'
-    FROM head),
-  task AS (
-    UPDATE troupe.agent_tasks t SET status = 1 FROM head h
-    WHERE t.id = h.run_id AND t.id = ANY (free) AND t.status + 0 = 0)
-  SELECT array_agg(h.run_id) INTO taken FROM head h;
-  RETURN QUERY SELECT r.run_id, r.tenant, d.agent, d.address_key, d.conversation, d.ordinal, r.status, r.epoch, r.length, d.created_at,
-    (SELECT p.owner FROM troupe.processes p WHERE p.owner = d.owner AND p.expires_at > clock_timestamp()),
-    CASE WHEN (SELECT sum(octet_length(e.payload)) FROM troupe.run_events e WHERE e.run_id = r.run_id) <= 1000000 THEN
-      (SELECT '[' || string_agg('[' || e.at || ',' || e.payload || ']', ',' ORDER BY e.seq) || ']'
-        FROM troupe.run_events e WHERE e.run_id = r.run_id) END
-    FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
-    WHERE r.run_id = ANY (taken) AND d.run_id = ANY (taken);
-END $body$;
-----
-CREATE OR REPLACE FUNCTION troupe.begin_runs(
-  ids text[], messages text[], claims text[], tenants text[], agents text[], address_keys text[], conversations text[],
-  ordinals int4[], owners text[], times text[], accepted text[], claimed text[], outbox_keys text[], waits boolean)
-RETURNS TABLE (place int4, begun boolean) LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
-#variable_conflict use_column
-DECLARE
-  x record;
-  -- The next message of the key.
-  n record;
-  gone int4;
-  wakes boolean := false;
-BEGIN
-  FOR x IN SELECT u.*, u.n::int4 AS place, u.at::int8 AS begun_at, u.id::uuid AS run FROM unnest(ids, messages, claims, tenants,
-      agents, address_keys, conversations, ordinals, owners, times, accepted, claimed, outbox_keys)
-      WITH ORDINALITY AS u(id, message, claim, tenant, agent, address_key, conversation, ordinal, owner, at, accepted, claimed,
-      outbox_key, n)
-    ORDER BY u.tenant, u.outbox_key
-  LOOP
-    -- The key before its messages, as everybody does.
-    IF waits THEN
-      PERFORM FROM troupe.outbox_keys k WHERE k.tenant = x.tenant AND k.key = x.outbox_key FOR UPDATE;
-    ELSE
-      PERFORM FROM troupe.outbox_keys k WHERE k.tenant = x.tenant AND k.key = x.outbox_key FOR UPDATE SKIP LOCKED;
-      CONTINUE WHEN NOT FOUND;
-    END IF;
-    place := x.place;
-    begun := false;
-    DELETE FROM troupe.outbox o WHERE o.id = x.message::uuid AND o.lease_owner = x.claim RETURNING o.key_seq INTO gone;
-    IF NOT FOUND THEN
-      RETURN NEXT;
-      CONTINUE;
-    END IF;
-    SELECT o.created_at, o.place, o.topic, o.agent INTO n FROM troupe.outbox o
-    WHERE o.tenant = x.tenant AND o.key = x.outbox_key AND o.key_seq > gone ORDER BY o.key_seq LIMIT 1;
-    IF FOUND THEN
-      UPDATE troupe.outbox_keys k SET pending = k.pending - 1, due_at = n.created_at, place = n.place, topic = n.topic,
-        agent = n.agent
-      WHERE k.tenant = x.tenant AND k.key = x.outbox_key;
-      wakes := true;
-    ELSE
-      DELETE FROM troupe.outbox_keys k WHERE k.tenant = x.tenant AND k.key = x.outbox_key;
-    END IF;
-    INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) VALUES (x.run, x.tenant, 1, 2, 1) ON CONFLICT DO NOTHING;
-    begun := FOUND;
-    RETURN NEXT;
-    CONTINUE WHEN NOT begun;
-    INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, created_at)
-    VALUES (x.run, x.tenant, x.agent, x.address_key, x.conversation, x.ordinal, x.owner, x.begun_at);
-    INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-    VALUES (x.run, 0, x.begun_at, 'RunAccepted', x.accepted), (x.run, 1, x.begun_at, 'RunClaimed', x.claimed);
-    UPDATE troupe.agent_tasks t SET status = 1 WHERE t.id = x.run AND t.status + 0 = 0;
-  END LOOP;
-  IF wakes THEN PERFORM pg_notify('troupe_outbox', ''); END IF;
-END $body$;
-----
-CREATE OR REPLACE FUNCTION troupe.take_outbox(claimer text, at int8, until int8, topics text[], agents text[], whose text)
 RETURNS SETOF troupe.outbox LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
 DECLARE
   first record;
@@ -1027,7 +330,7 @@ BEGIN
     RETURNING o.*;
 END $body$;
 ----
-CREATE OR REPLACE FUNCTION troupe.claim_outbox(claimer text, at int8, until int8, topics text[], agents text[],
+CREATE FUNCTION troupe.claim_outbox(claimer text, at int8, until int8, topics text[], agents text[],
   wanted int4, behind text, room int4, busy text[], rooms int4[])
 RETURNS SETOF troupe.outbox LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
 DECLARE
@@ -1076,51 +379,6 @@ BEGIN
     END LOOP;
   END LOOP;
 END $body$;
-----
-ALTER FUNCTION troupe.append_event SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off;
-----
-ALTER FUNCTION troupe.accept_tasks SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off;
-----
-CREATE TABLE troupe.worlds (
-    tenant text NOT NULL,
-    world_id text COLLATE "C" NOT NULL,
-    version int4 NOT NULL,
-    world text NOT NULL,
-    PRIMARY KEY (tenant, world_id)
-  );
-----
-CREATE TABLE troupe.world_rules (
-    tenant text NOT NULL,
-    world_id text COLLATE "C" NOT NULL,
-    rule_id text COLLATE "C" NOT NULL,
-    rule text NOT NULL,
-    PRIMARY KEY (tenant, world_id, rule_id)
-  );
-----
-CREATE TABLE troupe.world_eval_sets (
-    tenant text NOT NULL,
-    world_id text COLLATE "C" NOT NULL,
-    eval_set_id text COLLATE "C" NOT NULL,
-    eval_set text NOT NULL,
-    PRIMARY KEY (tenant, world_id, eval_set_id)
-  );
-----
-CREATE TABLE troupe.rule_candidates (
-    tenant text NOT NULL,
-    world_id text COLLATE "C" NOT NULL,
-    -- What was proposed by one call has one id.
-    candidate_id text COLLATE "C" NOT NULL,
-    position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
-    proposed_at int8 NOT NULL,
-    -- 0 proposed, 1 accepted, 2 rejected.
-    status int2 NOT NULL DEFAULT 0,
-    draft text NOT NULL,
-    PRIMARY KEY (tenant, world_id, candidate_id)
-  );
-----
-CREATE INDEX rule_candidates_open ON troupe.rule_candidates (tenant, world_id, position) WHERE status = 0;
-----
-ALTER TABLE troupe.conversations SET (fillfactor = 70);
 ----
 CREATE FUNCTION troupe.accept_messages(
   ids uuid[], messages uuid[], tenants text[], agents text[], address_keys text[], conversations text[],
@@ -1276,10 +534,9 @@ BEGIN
     FROM unnest(ids, tenants, agents, address_keys, conversations, ordinals, owners, times, begins)
       AS u(id, tenant, agent, address_key, conversation, ordinal, owner, at, begins)
     WHERE u.begins;
-    INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-    SELECT u.id, e.seq, u.at, e.type, e.payload
+    INSERT INTO troupe.run_pairs (run_id, seq, at, payload, next)
+    SELECT u.id, 0, u.at, u.accepted, u.claimed
     FROM unnest(ids, times, accepted, claimed, begins) AS u(id, at, accepted, claimed, begins)
-      CROSS JOIN LATERAL (VALUES (0, 'RunAccepted', u.accepted), (1, 'RunClaimed', u.claimed)) AS e(seq, type, payload)
     WHERE u.begins;
   END IF;
   IF has_waiting THEN
@@ -1311,12 +568,143 @@ BEGIN
     WHERE u.outcome IS NOT NULL;
 END $body$;
 ----
+CREATE FUNCTION troupe.begin_runs(
+  ids text[], messages text[], claims text[], tenants text[], agents text[], address_keys text[], conversations text[],
+  ordinals int4[], owners text[], times text[], accepted text[], claimed text[], outbox_keys text[], waits boolean)
+RETURNS TABLE (place int4, begun boolean) LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
+#variable_conflict use_column
+DECLARE
+  x record;
+  -- The next message of the key.
+  n record;
+  gone int4;
+  wakes boolean := false;
+BEGIN
+  FOR x IN SELECT u.*, u.n::int4 AS place, u.at::int8 AS begun_at, u.id::uuid AS run FROM unnest(ids, messages, claims, tenants,
+      agents, address_keys, conversations, ordinals, owners, times, accepted, claimed, outbox_keys)
+      WITH ORDINALITY AS u(id, message, claim, tenant, agent, address_key, conversation, ordinal, owner, at, accepted, claimed,
+      outbox_key, n)
+    ORDER BY u.tenant, u.outbox_key
+  LOOP
+    -- The key before its messages, as everybody does.
+    IF waits THEN
+      PERFORM FROM troupe.outbox_keys k WHERE k.tenant = x.tenant AND k.key = x.outbox_key FOR UPDATE;
+    ELSE
+      PERFORM FROM troupe.outbox_keys k WHERE k.tenant = x.tenant AND k.key = x.outbox_key FOR UPDATE SKIP LOCKED;
+      CONTINUE WHEN NOT FOUND;
+    END IF;
+    place := x.place;
+    begun := false;
+    DELETE FROM troupe.outbox o WHERE o.id = x.message::uuid AND o.lease_owner = x.claim RETURNING o.key_seq INTO gone;
+    IF NOT FOUND THEN
+      RETURN NEXT;
+      CONTINUE;
+    END IF;
+    SELECT o.created_at, o.place, o.topic, o.agent INTO n FROM troupe.outbox o
+    WHERE o.tenant = x.tenant AND o.key = x.outbox_key AND o.key_seq > gone ORDER BY o.key_seq LIMIT 1;
+    IF FOUND THEN
+      UPDATE troupe.outbox_keys k SET pending = k.pending - 1, due_at = n.created_at, place = n.place, topic = n.topic,
+        agent = n.agent
+      WHERE k.tenant = x.tenant AND k.key = x.outbox_key;
+      wakes := true;
+    ELSE
+      DELETE FROM troupe.outbox_keys k WHERE k.tenant = x.tenant AND k.key = x.outbox_key;
+    END IF;
+    INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) VALUES (x.run, x.tenant, 1, 2, 1) ON CONFLICT DO NOTHING;
+    begun := FOUND;
+    RETURN NEXT;
+    CONTINUE WHEN NOT begun;
+    INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, created_at)
+    VALUES (x.run, x.tenant, x.agent, x.address_key, x.conversation, x.ordinal, x.owner, x.begun_at);
+    INSERT INTO troupe.run_pairs (run_id, seq, at, payload, next)
+    VALUES (x.run, 0, x.begun_at, x.accepted, x.claimed);
+    UPDATE troupe.agent_tasks t SET status = 1 WHERE t.id = x.run AND t.status + 0 = 0;
+  END LOOP;
+  IF wakes THEN PERFORM pg_notify('troupe_outbox', ''); END IF;
+END $body$;
+----
+CREATE FUNCTION troupe.append_projection(run uuid, base int4, at int8, projection json)
+RETURNS void LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
+DECLARE
+  p record;
+  detail record;
+  place int4;
+BEGIN
+  SELECT * INTO p FROM json_to_record(projection) AS x(asked json, answered json, task_status int2, task_reason text,
+    closed boolean, answer text, costs json, known json, unknown json);
+  SELECT d.tenant, d.conversation INTO detail FROM troupe.run_details d WHERE d.run_id = run;
+  -- Questions for a person.
+  IF p.asked IS NOT NULL THEN
+    INSERT INTO troupe.approvals (id, tenant, run_id, expires_at, payload)
+    SELECT x.id, detail.tenant, run, x.expires_at, x.payload
+    FROM json_to_recordset(p.asked) AS x(id uuid, expires_at int8, payload text);
+  END IF;
+  -- A question that was answered or closed before is left as it is.
+  IF p.answered IS NOT NULL THEN
+    UPDATE troupe.approvals a SET status = x.status, answer = x.answer
+    FROM json_to_recordset(p.answered) AS x(id uuid, status int2, answer text)
+    WHERE a.run_id = run AND a.id = x.id AND a.status + 0 = 0;
+  END IF;
+  -- A task that is over stays as it is.
+  IF p.task_status IS NOT NULL THEN
+    UPDATE troupe.agent_tasks t SET status = p.task_status, reason = p.task_reason WHERE t.id = run AND t.status + 0 < 2;
+  END IF;
+  -- The run is over: the next run of its address may begin.
+  IF p.closed THEN
+    UPDATE troupe.run_details d SET open = false WHERE d.run_id = run;
+  END IF;
+  -- The assistant's message, at the end of the conversation.
+  IF p.answer IS NOT NULL THEN
+    UPDATE troupe.conversations c SET messages = c.messages + 1
+    WHERE c.id = detail.conversation AND c.tenant = detail.tenant RETURNING c.messages - 1 INTO place;
+    INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
+    SELECT detail.tenant, detail.conversation, place, 'assistant', p.answer,
+      coalesce((SELECT t.channel_origin FROM troupe.agent_tasks t WHERE t.id = run), 'api'), run, at
+    WHERE place IS NOT NULL;
+  END IF;
+  -- What turns cost, and what tools spent on models.
+  IF p.costs IS NOT NULL THEN
+    INSERT INTO troupe.turn_costs (run_id, seq, part, at, tenant, agent, model, tool, turns, currency, amount, prices,
+      input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens)
+    SELECT run, base + x.position, x.part, at, detail.tenant, x.agent, x.model, x.tool, x.turns, x.currency, x.amount, x.prices,
+      x.input_tokens, x.output_tokens, x.cached_tokens, x.cache_write_tokens, x.reasoning_tokens
+    FROM json_to_recordset(p.costs) AS x(position int4, part int2, agent text, model text, tool text, turns int8,
+      currency text, amount numeric, prices text,
+      input_tokens int8, output_tokens int8, cached_tokens int8, cache_write_tokens int8, reasoning_tokens int8);
+  END IF;
+  -- Calls whose outcome is not unknown any more, then those that became unknown.
+  IF p.known IS NOT NULL THEN
+    DELETE FROM troupe.unknown_calls u USING json_to_recordset(p.known) AS x(call text)
+    WHERE u.run_id = run AND u.call = x.call;
+  END IF;
+  IF p.unknown IS NOT NULL THEN
+    INSERT INTO troupe.unknown_calls (run_id, call, tool, tenant, since)
+    SELECT run, x.call, x.tool, detail.tenant, at FROM json_to_recordset(p.unknown) AS x(call text, tool text)
+    ON CONFLICT DO NOTHING;
+  END IF;
+END $body$;
+----
+CREATE FUNCTION troupe.append_event(
+  run uuid, expected_epoch int4, expected_length int4, new_status int4, at int8, type text, payload text, projection json)
+RETURNS boolean LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
+BEGIN
+  UPDATE troupe.runs r SET length = r.length + 1, status = new_status::int2
+  WHERE r.run_id = run AND r.epoch = expected_epoch AND r.length = expected_length AND r.status < 3;
+  IF NOT FOUND THEN RETURN false; END IF;
+  INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload)
+  VALUES (run, expected_length, at, CASE WHEN troupe.is_sought(type) THEN type END, payload);
+  IF projection IS NOT NULL THEN
+    PERFORM troupe.append_projection(run, expected_length, at, projection);
+  END IF;
+  RETURN true;
+END $body$;
+----
 CREATE FUNCTION troupe.append_runs(
   runs uuid[], epochs int4[], lengths int4[], counts int4[], statuses int4[], times int8[],
   places int4[], positions int4[], types text[], payloads text[],
   ended int4[], closing int4[], reasons text[], answers text[],
   projecting int4[], projections text[])
-RETURNS SETOF int4 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
+RETURNS SETOF int4 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $body$
 #variable_conflict use_column
 DECLARE
   accepted int4[];
@@ -1334,10 +722,16 @@ BEGIN
     RETURNING w.place::int4 AS place)
   SELECT coalesce(array_agg(h.place), '{}') INTO accepted FROM head h;
   are_all := cardinality(accepted) = cardinality(runs);
-  INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-  SELECT runs[e.place], lengths[e.place] + e.position, times[e.place], e.type, e.payload
-  FROM unnest(places, positions, types, payloads) AS e(place, position, type, payload)
-  WHERE are_all OR e.place = ANY (accepted);
+  INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next)
+  SELECT runs[e.place], lengths[e.place] + e.position, times[e.place], CASE WHEN troupe.is_sought(e.type) THEN e.type END,
+    e.payload,
+    CASE WHEN e.position % 2 = 0 AND e.next_place = e.place AND NOT troupe.is_sought(e.type)
+      AND NOT troupe.is_sought(e.next_type) THEN e.next END
+  FROM unnest(places, positions, types, payloads, places[2:], types[2:], payloads[2:],
+    ARRAY['']::text[] || types[:cardinality(types) - 1])
+    AS e(place, position, type, payload, next_place, next_type, next, last_type)
+  WHERE (are_all OR e.place = ANY (accepted))
+    AND NOT (e.position % 2 = 1 AND NOT troupe.is_sought(e.type) AND NOT troupe.is_sought(e.last_type));
   IF cardinality(ended) > 0 THEN
     endings := ARRAY (SELECT CASE WHEN are_all OR e.place = ANY (accepted) THEN runs[e.place] END
       FROM unnest(ended) WITH ORDINALITY AS e(place, n) ORDER BY e.n);
@@ -1352,17 +746,17 @@ BEGIN
       SELECT d.tenant, d.conversation FROM troupe.run_details d WHERE d.run_id = e.run_id AND e.answer <> '' OFFSET 0) d ON true;
     -- The assistant's messages, at the ends of their conversations. A conversation may have several.
     WITH answered AS MATERIALIZED (
-      SELECT u.tenant, u.conversation, u.n, row_number() OVER (PARTITION BY u.tenant, u.conversation ORDER BY u.n) AS nth,
-        count(*) OVER (PARTITION BY u.tenant, u.conversation) AS total
-      FROM unnest(tenants, conversations) WITH ORDINALITY AS u(tenant, conversation, n) WHERE u.conversation IS NOT NULL),
+      SELECT u.tenant, u.conversation, array_agg(u.n::int4 ORDER BY u.n) AS places
+      FROM unnest(tenants, conversations) WITH ORDINALITY AS u(tenant, conversation, n) WHERE u.conversation IS NOT NULL
+      GROUP BY u.tenant, u.conversation ORDER BY u.tenant, u.conversation),
     home AS (
-      UPDATE troupe.conversations c SET messages = c.messages + a.total FROM answered a
-      WHERE a.nth = 1 AND c.id = a.conversation AND c.tenant = a.tenant AND c.id = ANY (conversations)
-      RETURNING c.tenant, c.id, c.messages - a.total AS first)
+      UPDATE troupe.conversations c SET messages = c.messages + cardinality(a.places) FROM answered a
+      WHERE c.id = a.conversation AND c.tenant = a.tenant
+      RETURNING c.tenant, c.id, c.messages - cardinality(a.places) AS first, a.places)
     INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
-    SELECT a.tenant, a.conversation, h.first + a.nth - 1, 'assistant', answers[a.n::int4],
-      coalesce((SELECT t.channel_origin FROM troupe.agent_tasks t WHERE t.id = endings[a.n::int4]), 'api'), endings[a.n::int4], times[ended[a.n::int4]]
-    FROM home h JOIN answered a ON a.conversation = h.id AND a.tenant = h.tenant;
+    SELECT h.tenant, h.id, h.first + a.nth - 1, 'assistant', answers[a.n],
+      coalesce((SELECT t.channel_origin FROM troupe.agent_tasks t WHERE t.id = endings[a.n]), 'api'), endings[a.n], times[ended[a.n]]
+    FROM home h CROSS JOIN LATERAL unnest(h.places) WITH ORDINALITY AS a(n, nth);
   END IF;
   IF cardinality(projecting) > 0 THEN
     PERFORM troupe.append_projection(runs[x.place], lengths[x.place], times[x.place], x.projection::json)
@@ -1373,7 +767,284 @@ BEGIN
   END IF;
 END $body$;
 ----
-CREATE EXTENSION IF NOT EXISTS pg_trgm;
+CREATE FUNCTION troupe.amend_runs(
+  runs uuid[], epochs int4[], lengths int4[], counts int4[], statuses int4[], times int8[], places int4[], positions int4[],
+  types text[], payloads text[], projecting int4[], projections text[], owners text[], sender text,
+  answered int4[], questions uuid[], closing int4[], answers text[])
+RETURNS SETOF int4 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $body$
+#variable_conflict use_column
+DECLARE
+  free uuid[];
+  accepted int4[];
+  are_all boolean;
+BEGIN
+  free := ARRAY (SELECT r.run_id FROM troupe.runs r WHERE r.run_id = ANY (runs) FOR UPDATE SKIP LOCKED);
+  WITH head AS (
+    UPDATE troupe.runs r SET length = w.length + w.count, status = w.status::int2,
+      epoch = r.epoch + CASE WHEN w.owner = '' THEN 0 ELSE 1 END
+    FROM unnest(runs, epochs, lengths, counts, statuses, owners) WITH ORDINALITY
+      AS w(run_id, epoch, length, count, status, owner, place)
+    WHERE r.run_id = w.run_id AND r.run_id = ANY (free) AND r.epoch = w.epoch AND r.length = w.length AND r.status < 3
+    RETURNING w.place::int4 AS place)
+  SELECT coalesce(array_agg(h.place), '{}') INTO accepted FROM head h;
+  are_all := cardinality(accepted) = cardinality(runs);
+  UPDATE troupe.run_details d SET owner = w.owner, needs = '{}'
+  FROM unnest(runs, owners) WITH ORDINALITY AS w(run_id, owner, place)
+  WHERE d.run_id = w.run_id AND d.run_id = ANY (free) AND w.owner <> '' AND (are_all OR w.place = ANY (accepted));
+  INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next)
+  SELECT runs[e.place], lengths[e.place] + e.position, times[e.place], CASE WHEN troupe.is_sought(e.type) THEN e.type END,
+    e.payload,
+    CASE WHEN e.position % 2 = 0 AND e.next_place = e.place AND NOT troupe.is_sought(e.type)
+      AND NOT troupe.is_sought(e.next_type) THEN e.next END
+  FROM unnest(places, positions, types, payloads, places[2:], types[2:], payloads[2:],
+    ARRAY['']::text[] || types[:cardinality(types) - 1])
+    AS e(place, position, type, payload, next_place, next_type, next, last_type)
+  WHERE (are_all OR e.place = ANY (accepted))
+    AND NOT (e.position % 2 = 1 AND NOT troupe.is_sought(e.type) AND NOT troupe.is_sought(e.last_type));
+  UPDATE troupe.approvals a SET status = q.status::int2, answer = q.answer
+  FROM unnest(answered, questions, closing, answers) AS q(place, id, status, answer)
+  WHERE a.id = q.id AND a.id = ANY (questions) AND a.run_id = runs[q.place] AND a.status + 0 = 0
+    AND (are_all OR q.place = ANY (accepted));
+  PERFORM pg_notify('troupe_amended', sender || string_agg(w.run_id::text, ' '))
+  FROM unnest(runs) WITH ORDINALITY AS w(run_id, place) WHERE are_all OR w.place = ANY (accepted) GROUP BY w.place / 100;
+  IF cardinality(projecting) > 0 THEN
+    PERFORM troupe.append_projection(runs[x.place], lengths[x.place], times[x.place], x.projection::json)
+    FROM unnest(projecting, projections) AS x(place, projection) WHERE are_all OR x.place = ANY (accepted);
+  END IF;
+  IF NOT are_all THEN
+    RETURN QUERY SELECT x.place FROM generate_series(1, cardinality(runs)) AS x(place) WHERE x.place <> ALL (accepted);
+  END IF;
+END $body$;
+----
+CREATE FUNCTION troupe.claim_runs(text[], int4[], text[], text[], text[], waits boolean)
+RETURNS TABLE (run_id uuid, tenant text, agent text, address_key text, conversation text, ordinal int4, status int2,
+  epoch int4, length int4, created_at int8, owner text, entries text) LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
+#variable_conflict use_column
+DECLARE
+  free uuid[] := $1::uuid[];
+  taken uuid[];
+BEGIN
+  IF NOT waits THEN
+    SELECT array_agg(x.run_id) INTO free FROM (
+      SELECT r.run_id FROM troupe.runs r WHERE r.run_id = ANY ($1::uuid[]) FOR UPDATE SKIP LOCKED) x;
+  END IF;
+  WITH wanted AS MATERIALIZED (
+    SELECT * FROM unnest($1, $2, $3, $4, $5) AS w(run_id, seen, owner, name, at)),
+  head AS (
+    UPDATE troupe.runs r SET epoch = r.epoch + 1, length = r.length + 1, status = CASE r.status WHEN 0 THEN 1 ELSE r.status END
+    FROM wanted w
+    WHERE r.run_id = w.run_id::uuid AND r.run_id = ANY (free) AND r.status < 3 AND (w.seen = -1 OR r.epoch = w.seen)
+    RETURNING r.run_id, r.epoch, r.length, w.owner, w.name, w.at::int8 AS at),
+  detail AS (
+    UPDATE troupe.run_details d SET owner = h.owner, needs = '{}' FROM head h
+    WHERE d.run_id = h.run_id AND d.run_id = ANY (free)),
+  event AS (
+    INSERT INTO troupe.run_pairs (run_id, seq, at, payload)
+    SELECT run_id, length - 1, at, '{"_tag":"RunClaimed","epoch":' || epoch || ',"owner":' || name || '}'
+    FROM head),
+  task AS (
+    UPDATE troupe.agent_tasks t SET status = 1 FROM head h
+    WHERE t.id = h.run_id AND t.id = ANY (free) AND t.status + 0 = 0)
+  SELECT array_agg(h.run_id) INTO taken FROM head h;
+  RETURN QUERY SELECT r.run_id, r.tenant, d.agent, d.address_key, d.conversation, d.ordinal, r.status, r.epoch, r.length, d.created_at,
+    (SELECT p.owner FROM troupe.processes p WHERE p.owner = d.owner AND p.expires_at > clock_timestamp()),
+    CASE WHEN (SELECT sum(octet_length(e.payload) + coalesce(octet_length(e.next), 0)) FROM troupe.run_pairs e WHERE e.run_id = r.run_id) <= 1000000 THEN
+      (SELECT '[' || string_agg('[' || e.at || ',' || e.payload || ']' || coalesce(',[' || e.at || ',' || e.next || ']', ''),
+        ',' ORDER BY e.seq) || ']' FROM troupe.run_pairs e WHERE e.run_id = r.run_id) END
+    FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
+    WHERE r.run_id = ANY (taken) AND d.run_id = ANY (taken);
+END $body$;
+----
+CREATE TABLE troupe.tool_messages (
+    id text PRIMARY KEY,
+    tool text NOT NULL,
+    tenant text NOT NULL,
+    payload text NOT NULL,
+    expires_at int8 NOT NULL,
+    -- 0 waits or runs, 1 acknowledged, 2 dead.
+    status int2 NOT NULL DEFAULT 0,
+    -- When it may be claimed (again): the time of its next delivery, or the end of the claim's lease.
+    due_at int8 NOT NULL,
+    place int8 GENERATED ALWAYS AS IDENTITY,
+    deliveries int4 NOT NULL DEFAULT 0,
+    owner text,
+    -- When a worker began to run the tool's body; null before.
+    begun_at int8,
+    result text,
+    error text,
+    over_at int8
+  ) WITH (fillfactor = 70);
+----
+CREATE INDEX tool_messages_due ON troupe.tool_messages (tool, due_at) WHERE status = 0;
+----
+CREATE INDEX tool_messages_turn ON troupe.tool_messages (tool, tenant, due_at, place) WHERE status = 0;
+----
+CREATE INDEX tool_messages_over ON troupe.tool_messages (status, over_at) WHERE status > 0;
+----
+CREATE TABLE troupe.tool_workers (
+    worker text PRIMARY KEY,
+    provider text NOT NULL,
+    -- The keys of its tools, and their specs as a JSON array.
+    keys text[] NOT NULL,
+    tools text NOT NULL,
+    expires_at int8 NOT NULL
+  ) WITH (fillfactor = 70);
+----
+CREATE FUNCTION troupe.take_tool_message(claimer text, at int8, until int8, tools text[], whose text)
+RETURNS SETOF troupe.tool_messages LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $body$
+BEGIN
+  RETURN QUERY UPDATE troupe.tool_messages m SET deliveries = m.deliveries + 1, owner = claimer, due_at = until
+  WHERE m.id = (
+    SELECT x.id FROM unnest(tools) t(tool) CROSS JOIN LATERAL (
+      SELECT w.id, w.due_at, w.place FROM troupe.tool_messages w
+      WHERE w.status = 0 AND w.tool = t.tool AND w.tenant = whose AND w.due_at <= at
+      ORDER BY w.due_at, w.place LIMIT 1 FOR UPDATE SKIP LOCKED) x
+    ORDER BY x.due_at, x.place LIMIT 1)
+  RETURNING m.*;
+END $body$;
+----
+CREATE FUNCTION troupe.claim_tool_messages(claimer text, at int8, until int8, tools text[], wanted int4, behind text)
+RETURNS SETOF troupe.tool_messages LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $body$
+DECLARE
+  whose text := behind;
+  wrapped boolean := false;
+  taken int4 := 0;
+  -- The tenants that gave a call in this round, and in the next.
+  tenants text[] := '{}';
+  still text[];
+BEGIN
+  WHILE taken < wanted LOOP
+    SELECT min(x.tenant) INTO whose FROM unnest(tools) t(tool) CROSS JOIN LATERAL (
+      SELECT w.tenant FROM troupe.tool_messages w
+      WHERE w.status = 0 AND w.tool = t.tool AND w.tenant > whose ORDER BY w.tenant LIMIT 1) x;
+    IF whose IS NULL THEN
+      EXIT WHEN wrapped OR behind = '';
+      wrapped := true;
+      whose := '';
+      CONTINUE;
+    END IF;
+    EXIT WHEN wrapped AND whose > behind;
+    RETURN QUERY SELECT * FROM troupe.take_tool_message(claimer, at, until, tools, whose);
+    IF FOUND THEN
+      taken := taken + 1;
+      tenants := tenants || whose;
+    END IF;
+  END LOOP;
+  WHILE taken < wanted AND cardinality(tenants) > 0 LOOP
+    still := '{}';
+    FOR i IN 1 .. cardinality(tenants) LOOP
+      EXIT WHEN taken >= wanted;
+      RETURN QUERY SELECT * FROM troupe.take_tool_message(claimer, at, until, tools, tenants[i]);
+      CONTINUE WHEN NOT FOUND;
+      taken := taken + 1;
+      still := still || tenants[i];
+    END LOOP;
+    tenants := still;
+  END LOOP;
+END $body$;
+----
+CREATE TABLE troupe.call_records (
+    place int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    key text NOT NULL UNIQUE,
+    tenant text NOT NULL,
+    run_id uuid NOT NULL,
+    tool_name text NOT NULL,
+    ended_at int8 NOT NULL,
+    record text NOT NULL
+  );
+----
+CREATE INDEX call_records_run ON troupe.call_records (run_id, place);
+----
+CREATE INDEX call_records_tool ON troupe.call_records (tenant, tool_name, place DESC);
+----
+CREATE INDEX call_records_age ON troupe.call_records (tenant, ended_at);
+----
+CREATE TABLE troupe.mcp_pins (
+    server text NOT NULL,
+    tool text NOT NULL,
+    -- SHA-256 of the definition.
+    hash text NOT NULL,
+    definition text NOT NULL,
+    accepted_by text NOT NULL,
+    accepted_at int8 NOT NULL,
+    how text NOT NULL,
+    PRIMARY KEY (server, tool)
+  );
+----
+CREATE TABLE troupe.mcp_pin_changes (
+    place int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    server text NOT NULL,
+    tool text NOT NULL,
+    -- Null for the first.
+    old_hash text,
+    new_hash text NOT NULL,
+    accepted_by text NOT NULL,
+    accepted_at int8 NOT NULL,
+    how text NOT NULL
+  );
+----
+CREATE INDEX mcp_pin_changes_newest ON troupe.mcp_pin_changes (server, place DESC);
+----
+CREATE TABLE troupe.tool_stops (
+    tenant text PRIMARY KEY,
+    -- Since when.
+    at int8 NOT NULL
+  );
+----
+CREATE TABLE troupe.idempotency_keys (
+    tenant text NOT NULL,
+    -- A digest of the scope, the tool and the values of its key.
+    key text NOT NULL,
+    run_id uuid NOT NULL,
+    call text NOT NULL,
+    seq int4 NOT NULL,
+    -- A digest of what the call asked for.
+    asked text NOT NULL,
+    at int8 NOT NULL,
+    expires_at int8 NOT NULL,
+    PRIMARY KEY (tenant, key)
+  );
+----
+CREATE INDEX idempotency_keys_expiry ON troupe.idempotency_keys (expires_at);
+----
+CREATE TABLE troupe.triples (
+    tenant text NOT NULL,
+    subject text NOT NULL,
+    -- SHA-256 of predicate, object and source.
+    digest bytea NOT NULL,
+    position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
+    predicate text NOT NULL,
+    object text NOT NULL,
+    source text NOT NULL,
+    said_at text NOT NULL,
+    confidence float8 NOT NULL,
+    PRIMARY KEY (tenant, subject, digest)
+  );
+----
+CREATE INDEX triples_subject ON troupe.triples (tenant, subject, position);
+----
+CREATE TABLE troupe.loop_records (
+    tenant text NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    -- The value's workflow_slug, if it has one.
+    flow text,
+    value text NOT NULL,
+    PRIMARY KEY (tenant, key)
+  );
+----
+CREATE INDEX loop_records_flow ON troupe.loop_records (tenant, flow, key) WHERE flow IS NOT NULL;
+----
+CREATE TABLE troupe.flow_states (
+    tenant text NOT NULL,
+    flow text NOT NULL,
+    state text NOT NULL,
+    PRIMARY KEY (tenant, flow)
+  );
+----
+CREATE TABLE troupe.components (
+    id text COLLATE "C" PRIMARY KEY,
+    component text NOT NULL
+  );
 ----
 CREATE TABLE troupe.memory_scopes (
     id int8 PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
@@ -1405,6 +1076,7 @@ CREATE TABLE troupe.memory_rows (
     session text NOT NULL,
     typology int2 NOT NULL,
     text text NOT NULL,
+    -- By which a recall finds it (memory_words).
     words text[] NOT NULL,
     source int2 NOT NULL,
     author int2 NOT NULL,
@@ -1419,7 +1091,9 @@ CREATE TABLE troupe.memory_rows (
     superseded_by uuid,
     undone_by text,
     embedding text,
-    embedded_by text
+    embedded_by text,
+    -- All words of the text. The trigger compares them, and removes them.
+    compared text[]
   );
 ----
 CREATE INDEX memory_rows_all ON troupe.memory_rows (scope, position);
@@ -1446,52 +1120,112 @@ CREATE TABLE troupe.memory_canonical_texts (
     text text NOT NULL,
     -- From this similarity on a text is a copy.
     threshold float8 NOT NULL,
+    -- How many words the text has, and its trigrams.
+    words int4 NOT NULL,
+    trigrams text[] NOT NULL,
     PRIMARY KEY (place, name, tenant)
   );
 ----
-CREATE FUNCTION troupe.memory_resembles(body text, canonical text, threshold float4)
-RETURNS boolean LANGUAGE plpgsql STABLE AS $body$
+CREATE FUNCTION troupe.memory_trigrams(words text[]) RETURNS text[] LANGUAGE sql IMMUTABLE AS $body$
+  SELECT coalesce(array_agg(DISTINCT substr(w.padded, i, 3) COLLATE "C"), '{}')
+  FROM (SELECT '  ' || x || ' ' AS padded FROM unnest(words) AS u(x)) w
+  CROSS JOIN LATERAL generate_series(1, length(w.padded) - 2) AS g(i)
+$body$;
+----
+CREATE FUNCTION troupe.memory_shared(a text[], b text[]) RETURNS int4 LANGUAGE sql IMMUTABLE AS $body$
+  SELECT count(*)::int4 FROM unnest(a) AS x(t) JOIN unnest(b) AS y(t) ON x.t COLLATE "C" = y.t COLLATE "C"
+$body$;
+----
+CREATE FUNCTION troupe.memory_similarity(a text[], b text[]) RETURNS float4 LANGUAGE sql IMMUTABLE AS $body$
+  SELECT coalesce((s.n::float8 / nullif(cardinality(a) + cardinality(b) - s.n, 0))::float4, 0)
+  FROM (SELECT troupe.memory_shared(a, b) AS n) s
+$body$;
+----
+CREATE FUNCTION troupe.memory_resembles(body text[], trigrams text[], size int4, canonical text[], threshold float4)
+RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $body$
 DECLARE
-  alike float4 := public.similarity(body, canonical);
-  size int4;
-  ofs int4;
-  known int4;
-  words text[];
+  ofs int4 := 1;
 BEGIN
-  IF alike >= threshold THEN RETURN true; END IF;
-  SELECT count(*)::int4 INTO size FROM regexp_matches(canonical, '[[:alnum:]]+', 'g');
-  IF size < 4 THEN RETURN false; END IF;
-  known := cardinality(public.show_trgm(canonical));
-  IF (round(alike * (cardinality(public.show_trgm(body)) + known) / (1 + alike)) / known)::float4 < threshold THEN
-    RETURN false;
-  END IF;
-  SELECT array_agg(w.found[1] ORDER BY w.n) INTO words
-  FROM regexp_matches(body, '[[:alnum:]]+', 'g') WITH ORDINALITY AS w(found, n);
-  IF cardinality(words) <= size THEN RETURN false; END IF;
-  ofs := 1;
-  WHILE ofs <= cardinality(words) LOOP
-    IF public.similarity(array_to_string(words[ofs : ofs + size - 1], ' '), canonical) >= threshold THEN RETURN true; END IF;
+  IF troupe.memory_similarity(trigrams, canonical) >= threshold THEN RETURN true; END IF;
+  IF size < 4 OR cardinality(body) <= size THEN RETURN false; END IF;
+  IF (troupe.memory_shared(trigrams, canonical)::float8 / cardinality(canonical))::float4 < threshold THEN RETURN false; END IF;
+  WHILE ofs <= cardinality(body) LOOP
+    IF troupe.memory_similarity(troupe.memory_trigrams(body[ofs : ofs + size - 1]), canonical) >= threshold THEN
+      RETURN true;
+    END IF;
     ofs := ofs + greatest(1, size / 4);
   END LOOP;
   RETURN false;
 END $body$;
 ----
+CREATE FUNCTION troupe.memory_ascii(body text) RETURNS text LANGUAGE sql IMMUTABLE AS $body$
+  SELECT regexp_replace(
+    translate(body, U&'ABCDEFGHIJKLMNOPQRSTUVWXYZ\0130\212A', 'abcdefghijklmnopqrstuvwxyzik') COLLATE "C", '[^a-z0-9]+', '', 'g')
+$body$;
+----
 CREATE FUNCTION troupe.memory_guard() RETURNS trigger LANGUAGE plpgsql AS $body$
 DECLARE
-  copied text;
+  found text[];
+  known record;
 BEGIN
-  SELECT c.name INTO copied FROM troupe.memory_canonical_texts c
-  WHERE c.place = NEW.place AND c.tenant = NEW.tenant AND troupe.memory_resembles(NEW.text, c.text, c.threshold::float4)
-  ORDER BY c.name LIMIT 1;
-  IF FOUND THEN
-    RAISE EXCEPTION 'a memory is a copy of a canonical text'
-      USING ERRCODE = 'check_violation', CONSTRAINT = 'memory_canonical', DETAIL = copied;
-  END IF;
+  FOR known IN SELECT c.name, c.words, c.trigrams, c.threshold FROM troupe.memory_canonical_texts c
+    WHERE c.place = NEW.place AND c.tenant = NEW.tenant ORDER BY c.name COLLATE "C" LOOP
+    IF NEW.compared IS NULL
+      OR troupe.memory_ascii(NEW.text) <> troupe.memory_ascii(array_to_string(NEW.compared, '')) THEN
+      RAISE EXCEPTION 'a memory without the words of its text'
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'memory_compared';
+    END IF;
+    found := coalesce(found, troupe.memory_trigrams(NEW.compared));
+    IF troupe.memory_resembles(NEW.compared, found, known.words, known.trigrams, known.threshold::float4) THEN
+      RAISE EXCEPTION 'a memory is a copy of a canonical text'
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'memory_canonical', DETAIL = known.name;
+    END IF;
+  END LOOP;
+  NEW.compared := NULL;
   RETURN NEW;
 END $body$;
 ----
 CREATE TRIGGER memory_guard BEFORE INSERT OR UPDATE OF text, place, tenant ON troupe.memory_rows
 FOR EACH ROW EXECUTE FUNCTION troupe.memory_guard();
+----
+CREATE TABLE troupe.worlds (
+    tenant text NOT NULL,
+    world_id text COLLATE "C" NOT NULL,
+    version int4 NOT NULL,
+    world text NOT NULL,
+    PRIMARY KEY (tenant, world_id)
+  );
+----
+CREATE TABLE troupe.world_rules (
+    tenant text NOT NULL,
+    world_id text COLLATE "C" NOT NULL,
+    rule_id text COLLATE "C" NOT NULL,
+    rule text NOT NULL,
+    PRIMARY KEY (tenant, world_id, rule_id)
+  );
+----
+CREATE TABLE troupe.world_eval_sets (
+    tenant text NOT NULL,
+    world_id text COLLATE "C" NOT NULL,
+    eval_set_id text COLLATE "C" NOT NULL,
+    eval_set text NOT NULL,
+    PRIMARY KEY (tenant, world_id, eval_set_id)
+  );
+----
+CREATE TABLE troupe.rule_candidates (
+    tenant text NOT NULL,
+    world_id text COLLATE "C" NOT NULL,
+    -- What was proposed by one call has one id.
+    candidate_id text COLLATE "C" NOT NULL,
+    position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
+    proposed_at int8 NOT NULL,
+    -- 0 proposed, 1 accepted, 2 rejected.
+    status int2 NOT NULL DEFAULT 0,
+    draft text NOT NULL,
+    PRIMARY KEY (tenant, world_id, candidate_id)
+  );
+----
+CREATE INDEX rule_candidates_open ON troupe.rule_candidates (tenant, world_id, position) WHERE status = 0;
 ----
 CREATE TABLE troupe.platform_workspaces (
     tenant text NOT NULL PRIMARY KEY,
@@ -1509,6 +1243,10 @@ CREATE TABLE troupe.platform_systems (
     tenant text NOT NULL,
     system_id text COLLATE "C" NOT NULL,
     card text NOT NULL,
+    -- One more at each change.
+    revision int4 NOT NULL DEFAULT 1,
+    -- A card that was published from a draft is people's: what is found does not write over it.
+    published boolean NOT NULL DEFAULT false,
     PRIMARY KEY (tenant, system_id)
   );
 ----
@@ -1587,6 +1325,32 @@ CREATE TABLE troupe.platform_worlds (
     world text NOT NULL,
     PRIMARY KEY (tenant, world_id)
   );
+----
+CREATE TABLE troupe.platform_drafts (
+    tenant text NOT NULL,
+    draft_id text COLLATE "C" NOT NULL,
+    number int4 NOT NULL,
+    -- 0 rubric, 1 system_card.
+    kind int2 NOT NULL,
+    -- 0 draft, 1 published, 2 withdrawn.
+    status int2 NOT NULL DEFAULT 0,
+    created_at int8 NOT NULL,
+    -- The revision of the target that its author saw.
+    based_on int4 NOT NULL,
+    -- The run and the call that wrote it.
+    origin text NOT NULL,
+    -- Ids, as JSON.
+    target text NOT NULL,
+    -- What people wrote, and who, as JSON.
+    document text NOT NULL,
+    state text NOT NULL,
+    PRIMARY KEY (tenant, draft_id),
+    UNIQUE (tenant, origin)
+  );
+----
+CREATE UNIQUE INDEX platform_drafts_newest ON troupe.platform_drafts (tenant, number);
+----
+CREATE INDEX platform_drafts_open ON troupe.platform_drafts (tenant) WHERE status = 0;
 ----
 CREATE TABLE troupe.authorizations (
     authorization_id uuid PRIMARY KEY,
@@ -1701,17 +1465,17 @@ BEGIN
   PERFORM pg_notify('troupe_outbox', '');
 END $body$;
 ----
-CREATE FUNCTION troupe.announce_answer() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
+CREATE FUNCTION troupe.announce_answer() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $body$
 BEGIN
-  IF EXISTS (SELECT FROM troupe.channel_bindings b WHERE b.conversation = NEW.conversation AND b.tenant = NEW.tenant) THEN
-    PERFORM troupe.announce(NEW.tenant, 'conversation/' || NEW.conversation, 'conversation.answered',
-      json_build_object('conversation', NEW.conversation, 'seq', NEW.seq)::text, NEW.created_at);
-  END IF;
+  PERFORM troupe.announce(a.tenant, 'conversation/' || a.conversation, 'conversation.answered',
+    json_build_object('conversation', a.conversation, 'seq', a.seq)::text, a.created_at)
+  FROM added a WHERE a.role = 'assistant'
+    AND EXISTS (SELECT FROM troupe.channel_bindings b WHERE b.conversation = a.conversation AND b.tenant = a.tenant);
   RETURN NULL;
 END $body$;
 ----
-CREATE TRIGGER announce_answer AFTER INSERT ON troupe.conversation_messages
-FOR EACH ROW WHEN (NEW.role = 'assistant') EXECUTE FUNCTION troupe.announce_answer();
+CREATE TRIGGER announce_answer AFTER INSERT ON troupe.conversation_messages REFERENCING NEW TABLE AS added
+FOR EACH STATEMENT EXECUTE FUNCTION troupe.announce_answer();
 ----
 CREATE FUNCTION troupe.announce_question() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
 DECLARE
@@ -1735,12 +1499,21 @@ CREATE TABLE troupe.blob_totals (
     bytes int8 NOT NULL
   );
 ----
+CREATE TABLE troupe.blob_shares (
+    tenant text NOT NULL,
+    customer text NOT NULL,
+    bytes int8 NOT NULL,
+    PRIMARY KEY (customer, tenant)
+  );
+----
 CREATE TABLE troupe.blobs (
     tenant text NOT NULL,
     -- SHA-256 of the bytes, in hex.
     digest text NOT NULL,
     size int8 NOT NULL,
     bytes bytea NOT NULL,
+    -- The SHA-256 of the id of the customer that brought the file, in hex. Null = it counts for the tenant alone.
+    charged_to text,
     PRIMARY KEY (digest, tenant)
   );
 ----
@@ -1767,6 +1540,46 @@ CREATE INDEX blob_uses_unsure ON troupe.blob_uses (at) WHERE unsure;
 ----
 CREATE INDEX blob_uses_run ON troupe.blob_uses (run) WHERE run IS NOT NULL;
 ----
+CREATE TABLE troupe.access_tokens (
+    -- Lists are in this order.
+    position int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    token_id uuid NOT NULL UNIQUE,
+    -- In hex.
+    sha256 text NOT NULL UNIQUE,
+    tenant text NOT NULL,
+    -- The whole of it but what changes, as JSON.
+    token text NOT NULL,
+    expires_at int8 NOT NULL,
+    last_used_at int8,
+    -- A JSON string.
+    revoked_by text,
+    revoked_at int8
+  );
+----
+CREATE INDEX access_tokens_tenant ON troupe.access_tokens (tenant, position);
+----
+CREATE TABLE troupe.erasures (
+    -- Lists are in this order.
+    position int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id uuid NOT NULL UNIQUE,
+    tenant text NOT NULL,
+    -- The subject's keyed digest, in hex.
+    subject text NOT NULL,
+    -- A JSON string.
+    by text NOT NULL,
+    at int8 NOT NULL,
+    -- Null = it did not come to its end.
+    ended_at int8,
+    -- Rows by table, as JSON.
+    erased text NOT NULL DEFAULT '{}'
+  );
+----
+CREATE INDEX erasures_tenant ON troupe.erasures (tenant, position);
+----
+ALTER TABLE troupe.access_tokens ENABLE ROW LEVEL SECURITY;
+----
+CREATE POLICY of_tenant ON troupe.access_tokens FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
+----
 ALTER TABLE troupe.agent_tasks ENABLE ROW LEVEL SECURITY;
 ----
 CREATE POLICY of_tenant ON troupe.agent_tasks FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
@@ -1778,6 +1591,10 @@ CREATE POLICY of_tenant ON troupe.approvals FOR SELECT USING (tenant = current_s
 ALTER TABLE troupe.authorizations ENABLE ROW LEVEL SECURITY;
 ----
 CREATE POLICY of_tenant ON troupe.authorizations FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
+----
+ALTER TABLE troupe.blob_shares ENABLE ROW LEVEL SECURITY;
+----
+CREATE POLICY of_tenant ON troupe.blob_shares FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
 ----
 ALTER TABLE troupe.blob_totals ENABLE ROW LEVEL SECURITY;
 ----
@@ -1811,6 +1628,10 @@ ALTER TABLE troupe.digest_items ENABLE ROW LEVEL SECURITY;
 ----
 CREATE POLICY of_tenant ON troupe.digest_items FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
 ----
+ALTER TABLE troupe.erasures ENABLE ROW LEVEL SECURITY;
+----
+CREATE POLICY of_tenant ON troupe.erasures FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
+----
 ALTER TABLE troupe.event_inbox ENABLE ROW LEVEL SECURITY;
 ----
 CREATE POLICY of_tenant ON troupe.event_inbox FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
@@ -1818,6 +1639,10 @@ CREATE POLICY of_tenant ON troupe.event_inbox FOR SELECT USING (tenant = current
 ALTER TABLE troupe.flow_states ENABLE ROW LEVEL SECURITY;
 ----
 CREATE POLICY of_tenant ON troupe.flow_states FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
+----
+ALTER TABLE troupe.idempotency_keys ENABLE ROW LEVEL SECURITY;
+----
+CREATE POLICY of_tenant ON troupe.idempotency_keys FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
 ----
 ALTER TABLE troupe.loop_records ENABLE ROW LEVEL SECURITY;
 ----
@@ -1858,6 +1683,10 @@ CREATE POLICY of_tenant ON troupe.platform_changesets FOR SELECT USING (tenant =
 ALTER TABLE troupe.platform_clusters ENABLE ROW LEVEL SECURITY;
 ----
 CREATE POLICY of_tenant ON troupe.platform_clusters FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
+----
+ALTER TABLE troupe.platform_drafts ENABLE ROW LEVEL SECURITY;
+----
+CREATE POLICY of_tenant ON troupe.platform_drafts FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
 ----
 ALTER TABLE troupe.platform_errors ENABLE ROW LEVEL SECURITY;
 ----
@@ -1907,6 +1736,10 @@ ALTER TABLE troupe.tool_messages ENABLE ROW LEVEL SECURITY;
 ----
 CREATE POLICY of_tenant ON troupe.tool_messages FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
 ----
+ALTER TABLE troupe.tool_stops ENABLE ROW LEVEL SECURITY;
+----
+CREATE POLICY of_tenant ON troupe.tool_stops FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
+----
 ALTER TABLE troupe.triples ENABLE ROW LEVEL SECURITY;
 ----
 CREATE POLICY of_tenant ON troupe.triples FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
@@ -1935,9 +1768,9 @@ ALTER TABLE troupe.conversations ENABLE ROW LEVEL SECURITY;
 ----
 CREATE POLICY of_tenant ON troupe.conversations FOR SELECT USING (tenant || '' = current_setting('troupe.tenant', true));
 ----
-ALTER TABLE troupe.run_events ENABLE ROW LEVEL SECURITY;
+ALTER TABLE troupe.run_pairs ENABLE ROW LEVEL SECURITY;
 ----
-CREATE POLICY of_tenant ON troupe.run_events FOR SELECT USING (EXISTS (SELECT FROM troupe.runs r WHERE r.run_id = run_events.run_id
+CREATE POLICY of_tenant ON troupe.run_pairs FOR SELECT USING (EXISTS (SELECT FROM troupe.runs r WHERE r.run_id = run_pairs.run_id
       AND r.tenant = current_setting('troupe.tenant', true) OFFSET 0));
 ----
 ALTER TABLE troupe.memory_words ENABLE ROW LEVEL SECURITY;
@@ -1945,261 +1778,143 @@ ALTER TABLE troupe.memory_words ENABLE ROW LEVEL SECURITY;
 CREATE POLICY of_tenant ON troupe.memory_words FOR SELECT USING (EXISTS (SELECT FROM troupe.memory_scopes s WHERE s.id = memory_words.scope
       AND s.tenant = current_setting('troupe.tenant', true) OFFSET 0));
 ----
-CREATE TABLE troupe.access_tokens (
-    -- Lists are in this order.
-    position int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    token_id uuid NOT NULL UNIQUE,
-    -- In hex.
-    sha256 text NOT NULL UNIQUE,
-    tenant text NOT NULL,
-    -- The whole of it but what changes, as JSON.
-    token text NOT NULL,
-    expires_at int8 NOT NULL,
-    last_used_at int8,
-    -- A JSON string.
-    revoked_by text,
-    revoked_at int8
-  );
-----
-CREATE INDEX access_tokens_tenant ON troupe.access_tokens (tenant, position);
-----
-ALTER TABLE troupe.access_tokens ENABLE ROW LEVEL SECURITY;
-----
-CREATE POLICY of_tenant ON troupe.access_tokens FOR SELECT
-    USING (tenant = current_setting('troupe.tenant', true));
-----
-CREATE TABLE troupe.erasures (
-    -- Lists are in this order.
-    position int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    id uuid NOT NULL UNIQUE,
-    tenant text NOT NULL,
-    -- The subject's keyed digest, in hex.
-    subject text NOT NULL,
-    -- A JSON string.
-    by text NOT NULL,
-    at int8 NOT NULL,
-    -- Null = it did not come to its end.
-    ended_at int8,
-    -- Rows by table, as JSON.
-    erased text NOT NULL DEFAULT '{}'
-  );
-----
-CREATE INDEX erasures_tenant ON troupe.erasures (tenant, position);
-----
-ALTER TABLE troupe.erasures ENABLE ROW LEVEL SECURITY;
-----
-CREATE POLICY of_tenant ON troupe.erasures FOR SELECT
-    USING (tenant = current_setting('troupe.tenant', true));
-----
-UPDATE troupe.call_records SET tenant = tenant::json #>> '{}' WHERE tenant LIKE '"%';
-----
-ALTER TABLE troupe_new.migrations SET SCHEMA troupe;
-----
-DROP SCHEMA troupe_new;
+INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
+VALUES ('01a22508-4f89-7281-9476-5e8d7ddc0537', 'acme', 'clerk', 'finished', 'finished', '1', '2', NULL, NULL, '01a22508-4f89-7281-9476-5e8e868d6eb2', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a225084f89728194765e8d7ddc0537"', 'api', '1795917631370');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1aa8-7760-894f-5ef93a32db3a', 'acme', 'clerk', 'finished', 'finished', '1', '2', NULL, NULL, '01a21346-1aa8-7760-894f-5efa3ec66bea', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a213461aa87760894f5ef93a32db3a"', 'api', '1795619691177');
+VALUES ('01a22508-5155-764f-943d-d8cea5864f04', 'acme', 'clerk', 'asking', 'asking', '1', '1', NULL, NULL, '01a22508-5155-764f-943d-d8cf15bde92c', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a225085155764f943dd8cea5864f04"', 'api', '1795917631829');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c30-75f8-b901-6b3a30fa12e0', 'acme', 'clerk', 'asking', 'asking', '1', '1', NULL, NULL, '01a21346-1c30-75f8-b901-6b3b20c403fd', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a213461c3075f8b9016b3a30fa12e0"', 'api', '1795619691568');
+VALUES ('01a22508-51ce-727f-ac6f-0ed17be0fcc8', 'acme', 'boss', 'delegated', 'delegated', '1', '1', NULL, NULL, '01a22508-51ce-727f-ac6f-0ed24dff475d', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2250851ce727fac6f0ed17be0fcc8"', 'api', '1795917631951');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c61-751d-8c8f-1874ddc72a8f', 'acme', 'boss', 'delegated', 'delegated', '1', '1', NULL, NULL, '01a21346-1c61-751d-8c8f-1875da86cffd', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a213461c61751d8c8f1874ddc72a8f"', 'api', '1795619691618');
-----
-INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c8d-76c1-b161-f042121be425', 'acme', 'printer', 'queued', 'queued', '1', '1', NULL, NULL, '01a21346-1c8d-76c1-b161-f0439c771e11', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a213461c8d76c1b161f042121be425"', 'api', '1795619691661');
+VALUES ('01a22508-5232-7738-94e6-389f8d29b8ea', 'acme', 'printer', 'queued', 'queued', '1', '1', NULL, NULL, '01a22508-5232-7738-94e6-38a075ee350c', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a225085232773894e6389f8d29b8ea"', 'api', '1795917632050');
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('4febd399-c54f-48ed-aee1-ab278b58123b', '2', 'acme', '01a21346-1c30-75f8-b901-6b3a30fa12e0', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"6d2db5b720325828a5a1cbeef7747fc9775d404c5ad01a0c0cff2f2ad1d5f16a","id":"4febd399-c54f-48ed-aee1-ab278b58123b","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"4febd399-c54f-48ed-aee1-ab278b58123b","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795619691595,"run_id":"01a21346-1c30-75f8-b901-6b3a30fa12e0","shown_digest":"895b7ed9ccd384e121e550b74f103001d817120588c8f0db1e3fec57175fd2a7","tool_key":"shop.refund@1"}', NULL);
+VALUES ('2f8778bf-9223-4af0-9614-9577f81dd8d7', '2', 'acme', '01a22508-5155-764f-943d-d8cea5864f04', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"004169ec63b444f253417f43f73c5836ca7fbe443acf11032aa27f26064b338e","id":"2f8778bf-9223-4af0-9614-9577f81dd8d7","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"2f8778bf-9223-4af0-9614-9577f81dd8d7","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795917631932,"run_id":"01a22508-5155-764f-943d-d8cea5864f04","shown_digest":"ae7619ea823eaab8d8276a5db99ccc01f1410eec4be128ac39ef5bbaab2fb78d","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('8227d385-f6e3-490b-a926-b68294a1c6cd', '3', 'acme', '01a21346-1c61-751d-8c8f-1874ddc72a8f', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"66c6814caac69bf7d25db57103507dcdc8ef6e0674f78735799a733666fb4d68","id":"8227d385-f6e3-490b-a926-b68294a1c6cd","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"8227d385-f6e3-490b-a926-b68294a1c6cd","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795619691646,"run_id":"01a21346-1c61-751d-8c8f-1874ddc72a8f","shown_digest":"a725f520e3c11968d09050ff99bb1034694ae3b38d4abd205351dbbebdf02a64","tool_key":"shop.refund@1"}', NULL);
+VALUES ('33f80e2c-bb25-4791-aaac-583b6ba40e3a', '1', 'acme', '01a22508-4f89-7281-9476-5e8d7ddc0537', '1', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"18b567fee9f0a9ae7cce1688338f5cf4bfbd002105dca5b876a476256af6e6cb","id":"33f80e2c-bb25-4791-aaac-583b6ba40e3a","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"33f80e2c-bb25-4791-aaac-583b6ba40e3a","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795917631682,"run_id":"01a22508-4f89-7281-9476-5e8d7ddc0537","shown_digest":"87c52593c1833664920e6c395caf26bb76d688abe2014688b0209c912c3bdaa5","tool_key":"shop.refund@1"}', '{"decided_at":1795917631779,"decided_by":"alice","decision":{"_tag":"Approve"}}');
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('8277fdd0-36f6-4a7f-be8d-b8464b90a50a', '1', 'acme', '01a21346-1aa8-7760-894f-5ef93a32db3a', '1', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"30518b424b250f4dd5b354c52bd6f256de3e44497d9a74be75e2d88058eb60f5","id":"8277fdd0-36f6-4a7f-be8d-b8464b90a50a","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"8277fdd0-36f6-4a7f-be8d-b8464b90a50a","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795619691472,"run_id":"01a21346-1aa8-7760-894f-5ef93a32db3a","shown_digest":"29857ffa09cc7cc2f3c6d909334067ffa7f1ffc3007dc72693beb56210f28f06","tool_key":"shop.refund@1"}', '{"decided_at":1795619691547,"decided_by":"alice","decision":{"_tag":"Approve"}}');
+VALUES ('9266d809-3500-4eb2-934c-aa6a645da4ad', '3', 'acme', '01a22508-51ce-727f-ac6f-0ed17be0fcc8', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"94848407b03756646b9ac16b4977633056a2c7b35cd2c7a9088a0c2bf36b468a","id":"9266d809-3500-4eb2-934c-aa6a645da4ad","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"9266d809-3500-4eb2-934c-aa6a645da4ad","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795917632032,"run_id":"01a22508-51ce-727f-ac6f-0ed17be0fcc8","shown_digest":"5257d81a224c46e999e539b5dc53f4dd30e5d5e6dde687b4d849db22e8be3e11","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'asking', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a21346-1c30-75f8-b901-6b3a30fa12e0', '1795619691568');
+VALUES ('acme', 'asking', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22508-5155-764f-943d-d8cea5864f04', '1795917631829');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'delegated', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a21346-1c61-751d-8c8f-1874ddc72a8f', '1795619691618');
+VALUES ('acme', 'delegated', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22508-51ce-727f-ac6f-0ed17be0fcc8', '1795917631951');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a21346-1aa8-7760-894f-5ef93a32db3a', '1795619691177');
+VALUES ('acme', 'finished', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22508-4f89-7281-9476-5e8d7ddc0537', '1795917631370');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '1', 'assistant', '"It is paid back."', 'api', NULL, '01a21346-1aa8-7760-894f-5ef93a32db3a', '1795619691559');
+VALUES ('acme', 'finished', '1', 'assistant', '"It is paid back."', 'api', NULL, '01a22508-4f89-7281-9476-5e8d7ddc0537', '1795917631802');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'queued', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a21346-1c8d-76c1-b161-f042121be425', '1795619691661');
+VALUES ('acme', 'queued', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22508-5232-7738-94e6-389f8d29b8ea', '1795917632050');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'asking', '2', 'clerk', 'asking', 'system', NULL, '"alice"', '1795619691568', '1', '1');
+VALUES ('acme', 'asking', '2', 'clerk', 'asking', 'system', NULL, '"alice"', '1795917631829', '1', '1');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'delegated', '3', 'boss', 'delegated', 'system', NULL, '"alice"', '1795619691618', '1', '1');
+VALUES ('acme', 'delegated', '3', 'boss', 'delegated', 'system', NULL, '"alice"', '1795917631951', '1', '1');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '1', 'clerk', 'finished', 'system', NULL, '"alice"', '1795619691177', '1', '2');
+VALUES ('acme', 'finished', '1', 'clerk', 'finished', 'system', NULL, '"alice"', '1795917631370', '1', '2');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1795619691661', '1', '1');
+VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1795917632050', '1', '1');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('1', '2026-11-25 15:14:50.076+00', 'schema');
-----
-INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('10', '2026-11-25 15:14:50.076+00', 'files');
-----
-INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('11', '2026-11-25 15:14:50.076+00', 'tenants');
-----
-INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('12', '2026-11-25 15:14:50.076+00', 'tokens');
-----
-INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('13', '2026-11-25 15:14:50.076+00', 'erasures');
-----
-INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('2', '2026-11-25 15:14:50.076+00', 'messages');
-----
-INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('3', '2026-11-25 15:14:50.076+00', 'plans');
-----
-INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('4', '2026-11-25 15:14:50.076+00', 'worlds');
-----
-INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('5', '2026-11-25 15:14:50.076+00', 'sets');
-----
-INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('6', '2026-11-25 15:14:50.076+00', 'memory');
-----
-INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('7', '2026-11-25 15:14:50.076+00', 'platform');
-----
-INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('8', '2026-11-25 15:14:50.076+00', 'authorizations');
-----
-INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('9', '2026-11-25 15:14:50.076+00', 'channels');
+VALUES ('1', '2026-11-29 02:00:30.54+00', 'first');
 ----
 INSERT INTO troupe.processes (owner, expires_at, guarded, agents) OVERRIDING SYSTEM VALUE
-VALUES ('b7eab3cf-1d7a-4b10-b8c7-646687d67b3b', '2026-11-25 15:15:06.148+00', 'false', '{}');
+VALUES ('1c8795c0-4696-4a45-97bc-133daf5d6359', '2026-11-29 02:00:46.348+00', 'false', '{}');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1aa8-7760-894f-5ef93a32db3a', 'acme', 'clerk', 'finished', 'finished', '1', 'b7eab3cf-1d7a-4b10-b8c7-646687d67b3b', 'false', '{}', '1795619691177');
+VALUES ('01a22508-4f89-7281-9476-5e8d7ddc0537', 'acme', 'clerk', 'finished', 'finished', '1', '1c8795c0-4696-4a45-97bc-133daf5d6359', 'false', '{}', '1795917631370');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c30-75f8-b901-6b3a30fa12e0', 'acme', 'clerk', 'asking', 'asking', '1', 'b7eab3cf-1d7a-4b10-b8c7-646687d67b3b', 'true', '{}', '1795619691568');
+VALUES ('01a22508-5155-764f-943d-d8cea5864f04', 'acme', 'clerk', 'asking', 'asking', '1', '1c8795c0-4696-4a45-97bc-133daf5d6359', 'true', '{}', '1795917631829');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c61-751d-8c8f-1874ddc72a8f', 'acme', 'boss', 'delegated', 'delegated', '1', 'b7eab3cf-1d7a-4b10-b8c7-646687d67b3b', 'true', '{}', '1795619691618');
+VALUES ('01a22508-51ce-727f-ac6f-0ed17be0fcc8', 'acme', 'boss', 'delegated', 'delegated', '1', '1c8795c0-4696-4a45-97bc-133daf5d6359', 'true', '{}', '1795917631951');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c8d-76c1-b161-f042121be425', 'acme', 'printer', 'queued', 'queued', '1', 'b7eab3cf-1d7a-4b10-b8c7-646687d67b3b', 'true', '{}', '1795619691661');
+VALUES ('01a22508-5232-7738-94e6-389f8d29b8ea', 'acme', 'printer', 'queued', 'queued', '1', '1c8795c0-4696-4a45-97bc-133daf5d6359', 'true', '{}', '1795917632050');
 ----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1aa8-7760-894f-5ef93a32db3a', '0', '1795619691177', 'RunAccepted', '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"finished"},"by":"alice","conversation":"finished","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a213461aa87760894f5ef93a32db3a"}');
+INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
+VALUES ('01a22508-4f89-7281-9476-5e8d7ddc0537', '0', '1795917631370', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"finished"},"by":"alice","conversation":"finished","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a225084f89728194765e8d7ddc0537"}', '{"_tag":"RunClaimed","epoch":1,"owner":"1c8795c0-4696-4a45-97bc-133daf5d6359"}');
 ----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1aa8-7760-894f-5ef93a32db3a', '1', '1795619691177', 'RunClaimed', '{"_tag":"RunClaimed","epoch":1,"owner":"b7eab3cf-1d7a-4b10-b8c7-646687d67b3b"}');
+INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
+VALUES ('01a22508-4f89-7281-9476-5e8d7ddc0537', '2', '1795917631498', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1795917631498,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795917631498}');
 ----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1aa8-7760-894f-5ef93a32db3a', '10', '1795619691559', 'RunEnded', '{"_tag":"RunEnded","reason":"complete","status":"complete","text":"It is paid back."}');
+INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
+VALUES ('01a22508-4f89-7281-9476-5e8d7ddc0537', '4', '1795917631545', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
 ----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1aa8-7760-894f-5ef93a32db3a', '2', '1795619691338', 'ModelTurned', '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}');
+INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
+VALUES ('01a22508-4f89-7281-9476-5e8d7ddc0537', '5', '1795917631682', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"33f80e2c-bb25-4791-aaac-583b6ba40e3a","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"18b567fee9f0a9ae7cce1688338f5cf4bfbd002105dca5b876a476256af6e6cb","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"33f80e2c-bb25-4791-aaac-583b6ba40e3a","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"87c52593c1833664920e6c395caf26bb76d688abe2014688b0209c912c3bdaa5","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1aa8-7760-894f-5ef93a32db3a', '3', '1795619691338', 'CallSettled', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1795619691298,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795619691297}');
+INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
+VALUES ('01a22508-4f89-7281-9476-5e8d7ddc0537', '6', '1795917631779', 'ApprovalDecided', '{"_tag":"ApprovalDecided","approval":"33f80e2c-bb25-4791-aaac-583b6ba40e3a","by":"alice","call":"0/2.0","decision":{"_tag":"Approve"},"digest":"18b567fee9f0a9ae7cce1688338f5cf4bfbd002105dca5b876a476256af6e6cb"}', NULL);
 ----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1aa8-7760-894f-5ef93a32db3a', '4', '1795619691395', 'ModelTurned', '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}');
+INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
+VALUES ('01a22508-4f89-7281-9476-5e8d7ddc0537', '7', '1795917631797', NULL, '{"_tag":"CallDispatched","call":"0/2.0","epoch":1,"key":"934b802d817a32f2fe94ba58d728e5c63c3de8c84dc684d889beef1858cad542","on_loss":"unknown"}', NULL);
 ----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1aa8-7760-894f-5ef93a32db3a', '5', '1795619691472', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"8277fdd0-36f6-4a7f-be8d-b8464b90a50a","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"30518b424b250f4dd5b354c52bd6f256de3e44497d9a74be75e2d88058eb60f5","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"8277fdd0-36f6-4a7f-be8d-b8464b90a50a","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"29857ffa09cc7cc2f3c6d909334067ffa7f1ffc3007dc72693beb56210f28f06","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}');
+INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
+VALUES ('01a22508-4f89-7281-9476-5e8d7ddc0537', '8', '1795917631800', NULL, E'{"_tag":"CallSettled","call":"0/2.0","ended_at":1795917631799,"outcome":{"_tag":"Value","json":"\\"order 7 is paid back\\""},"started_at":1795917631799}', NULL);
 ----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1aa8-7760-894f-5ef93a32db3a', '6', '1795619691547', 'ApprovalDecided', '{"_tag":"ApprovalDecided","approval":"8277fdd0-36f6-4a7f-be8d-b8464b90a50a","by":"alice","call":"0/2.0","decision":{"_tag":"Approve"},"digest":"30518b424b250f4dd5b354c52bd6f256de3e44497d9a74be75e2d88058eb60f5"}');
+INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
+VALUES ('01a22508-4f89-7281-9476-5e8d7ddc0537', '9', '1795917631802', NULL, '{"_tag":"ModelTurned","calls":[],"finish":"stop","frame":"0","step":3,"text":"It is paid back."}', '{"_tag":"RunEnded","reason":"complete","status":"complete","text":"It is paid back."}');
 ----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1aa8-7760-894f-5ef93a32db3a', '7', '1795619691556', 'CallDispatched', '{"_tag":"CallDispatched","call":"0/2.0","epoch":1,"key":"32d4bd3778dfab87c23d343e7270e854b39b29f4b9b7d5090a89494c89d676a9","on_loss":"unknown"}');
+INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
+VALUES ('01a22508-5155-764f-943d-d8cea5864f04', '0', '1795917631829', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"asking"},"by":"alice","conversation":"asking","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a225085155764f943dd8cea5864f04"}', '{"_tag":"RunClaimed","epoch":1,"owner":"1c8795c0-4696-4a45-97bc-133daf5d6359"}');
 ----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1aa8-7760-894f-5ef93a32db3a', '8', '1795619691557', 'CallSettled', E'{"_tag":"CallSettled","call":"0/2.0","ended_at":1795619691557,"outcome":{"_tag":"Value","json":"\\"order 7 is paid back\\""},"started_at":1795619691557}');
+INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
+VALUES ('01a22508-5155-764f-943d-d8cea5864f04', '2', '1795917631857', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1795917631857,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795917631857}');
 ----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1aa8-7760-894f-5ef93a32db3a', '9', '1795619691559', 'ModelTurned', '{"_tag":"ModelTurned","calls":[],"finish":"stop","frame":"0","step":3,"text":"It is paid back."}');
+INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
+VALUES ('01a22508-5155-764f-943d-d8cea5864f04', '4', '1795917631861', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
 ----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c30-75f8-b901-6b3a30fa12e0', '0', '1795619691568', 'RunAccepted', '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"asking"},"by":"alice","conversation":"asking","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a213461c3075f8b9016b3a30fa12e0"}');
+INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
+VALUES ('01a22508-5155-764f-943d-d8cea5864f04', '5', '1795917631932', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"2f8778bf-9223-4af0-9614-9577f81dd8d7","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"004169ec63b444f253417f43f73c5836ca7fbe443acf11032aa27f26064b338e","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"2f8778bf-9223-4af0-9614-9577f81dd8d7","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"ae7619ea823eaab8d8276a5db99ccc01f1410eec4be128ac39ef5bbaab2fb78d","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c30-75f8-b901-6b3a30fa12e0', '1', '1795619691568', 'RunClaimed', '{"_tag":"RunClaimed","epoch":1,"owner":"b7eab3cf-1d7a-4b10-b8c7-646687d67b3b"}');
+INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
+VALUES ('01a22508-51ce-727f-ac6f-0ed17be0fcc8', '0', '1795917631951', NULL, '{"_tag":"RunAccepted","address":{"agent":"boss","key":"delegated"},"by":"alice","conversation":"delegated","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"4aa41b813fbd1c92da38660601178c42199eb58ce758bc532bfe5a90d0a1a199","tools":"4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},"roles":["admin"],"tenant":"acme","trace_id":"01a2250851ce727fac6f0ed17be0fcc8"}', '{"_tag":"RunClaimed","epoch":1,"owner":"1c8795c0-4696-4a45-97bc-133daf5d6359"}');
 ----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c30-75f8-b901-6b3a30fa12e0', '2', '1795619691576', 'ModelTurned', '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}');
+INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
+VALUES ('01a22508-51ce-727f-ac6f-0ed17be0fcc8', '2', '1795917631956', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"task":"Pay order 7 back."},"model_id":"call_0","name":"ask_clerk"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"FrameOpened","agent":"clerk","call":"0/1.0","frame":"0/1.0","input":"Pay order 7 back."}');
 ----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c30-75f8-b901-6b3a30fa12e0', '3', '1795619691576', 'CallSettled', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1795619691576,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795619691575}');
+INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
+VALUES ('01a22508-51ce-727f-ac6f-0ed17be0fcc8', '4', '1795917632017', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0/1.0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0/1.0","ended_at":1795917632017,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795917632017}');
 ----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c30-75f8-b901-6b3a30fa12e0', '4', '1795619691577', 'ModelTurned', '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}');
+INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
+VALUES ('01a22508-51ce-727f-ac6f-0ed17be0fcc8', '6', '1795917632023', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0/1.0","step":2,"text":""}', NULL);
 ----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c30-75f8-b901-6b3a30fa12e0', '5', '1795619691595', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"4febd399-c54f-48ed-aee1-ab278b58123b","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"6d2db5b720325828a5a1cbeef7747fc9775d404c5ad01a0c0cff2f2ad1d5f16a","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"4febd399-c54f-48ed-aee1-ab278b58123b","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"895b7ed9ccd384e121e550b74f103001d817120588c8f0db1e3fec57175fd2a7","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}');
+INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
+VALUES ('01a22508-51ce-727f-ac6f-0ed17be0fcc8', '7', '1795917632032', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"9266d809-3500-4eb2-934c-aa6a645da4ad","approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"94848407b03756646b9ac16b4977633056a2c7b35cd2c7a9088a0c2bf36b468a","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"9266d809-3500-4eb2-934c-aa6a645da4ad","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"5257d81a224c46e999e539b5dc53f4dd30e5d5e6dde687b4d849db22e8be3e11","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c61-751d-8c8f-1874ddc72a8f', '0', '1795619691618', 'RunAccepted', '{"_tag":"RunAccepted","address":{"agent":"boss","key":"delegated"},"by":"alice","conversation":"delegated","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"4aa41b813fbd1c92da38660601178c42199eb58ce758bc532bfe5a90d0a1a199","tools":"4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},"roles":["admin"],"tenant":"acme","trace_id":"01a213461c61751d8c8f1874ddc72a8f"}');
+INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
+VALUES ('01a22508-5232-7738-94e6-389f8d29b8ea', '0', '1795917632050', NULL, '{"_tag":"RunAccepted","address":{"agent":"printer","key":"queued"},"by":"alice","conversation":"queued","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"3733937dbcf89f2e02606767ffc8ce44a25a945f6495e81efe1e1b5a600624bc","tools":"4974aa3c027f3b676b65b81a69047d56a6fa92022d75da09940d98faae963581"},"roles":["admin"],"tenant":"acme","trace_id":"01a225085232773894e6389f8d29b8ea"}', '{"_tag":"RunClaimed","epoch":1,"owner":"1c8795c0-4696-4a45-97bc-133daf5d6359"}');
 ----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c61-751d-8c8f-1874ddc72a8f', '1', '1795619691618', 'RunClaimed', '{"_tag":"RunClaimed","epoch":1,"owner":"b7eab3cf-1d7a-4b10-b8c7-646687d67b3b"}');
-----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c61-751d-8c8f-1874ddc72a8f', '2', '1795619691623', 'ModelTurned', '{"_tag":"ModelTurned","calls":[{"arguments":{"task":"Pay order 7 back."},"model_id":"call_0","name":"ask_clerk"}],"finish":"tool_calls","frame":"0","step":1,"text":""}');
-----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c61-751d-8c8f-1874ddc72a8f', '3', '1795619691623', 'FrameOpened', '{"_tag":"FrameOpened","agent":"clerk","call":"0/1.0","frame":"0/1.0","input":"Pay order 7 back."}');
-----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c61-751d-8c8f-1874ddc72a8f', '4', '1795619691641', 'ModelTurned', '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0/1.0","step":1,"text":""}');
-----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c61-751d-8c8f-1874ddc72a8f', '5', '1795619691641', 'CallSettled', E'{"_tag":"CallSettled","call":"0/1.0/1.0","ended_at":1795619691641,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795619691641}');
-----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c61-751d-8c8f-1874ddc72a8f', '6', '1795619691642', 'ModelTurned', '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0/1.0","step":2,"text":""}');
-----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c61-751d-8c8f-1874ddc72a8f', '7', '1795619691646', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"8227d385-f6e3-490b-a926-b68294a1c6cd","approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"66c6814caac69bf7d25db57103507dcdc8ef6e0674f78735799a733666fb4d68","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"8227d385-f6e3-490b-a926-b68294a1c6cd","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"a725f520e3c11968d09050ff99bb1034694ae3b38d4abd205351dbbebdf02a64","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}');
-----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c8d-76c1-b161-f042121be425', '0', '1795619691661', 'RunAccepted', '{"_tag":"RunAccepted","address":{"agent":"printer","key":"queued"},"by":"alice","conversation":"queued","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"3733937dbcf89f2e02606767ffc8ce44a25a945f6495e81efe1e1b5a600624bc","tools":"4974aa3c027f3b676b65b81a69047d56a6fa92022d75da09940d98faae963581"},"roles":["admin"],"tenant":"acme","trace_id":"01a213461c8d76c1b161f042121be425"}');
-----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c8d-76c1-b161-f042121be425', '1', '1795619691661', 'RunClaimed', '{"_tag":"RunClaimed","epoch":1,"owner":"b7eab3cf-1d7a-4b10-b8c7-646687d67b3b"}');
-----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c8d-76c1-b161-f042121be425', '2', '1795619691668', 'ModelTurned', '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"print"}],"finish":"tool_calls","frame":"0","step":1,"text":""}');
-----
-INSERT INTO troupe.run_events (run_id, seq, at, type, payload) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c8d-76c1-b161-f042121be425', '3', '1795619691668', 'CallDispatched', '{"_tag":"CallDispatched","call":"0/1.0","epoch":1,"key":"10b8127a3efb0767d962e0837aa7b546bb759b6c50b7be269bfa90537e49ed6d","on_loss":"ask","over_at":1795619695668,"tool":"shop.print@1","via":"queue"}');
+INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
+VALUES ('01a22508-5232-7738-94e6-389f8d29b8ea', '2', '1795917632057', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"print"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"CallDispatched","call":"0/1.0","epoch":1,"key":"916f33c4f64386624a440745f11790d9c1047693834d703aace43c8a4f7ba24c","on_loss":"ask","over_at":1795917636057,"tool":"shop.print@1","via":"queue"}');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1aa8-7760-894f-5ef93a32db3a', 'acme', '1', '11', '3');
+VALUES ('01a22508-4f89-7281-9476-5e8d7ddc0537', 'acme', '1', '11', '3');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c30-75f8-b901-6b3a30fa12e0', 'acme', '1', '6', '-1');
+VALUES ('01a22508-5155-764f-943d-d8cea5864f04', 'acme', '1', '6', '-1');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c61-751d-8c8f-1874ddc72a8f', 'acme', '1', '8', '-1');
+VALUES ('01a22508-51ce-727f-ac6f-0ed17be0fcc8', 'acme', '1', '8', '-1');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a21346-1c8d-76c1-b161-f042121be425', 'acme', '1', '4', '1');
+VALUES ('01a22508-5232-7738-94e6-389f8d29b8ea', 'acme', '1', '4', '1');
 ----
 INSERT INTO troupe.tool_messages (id, tool, tenant, payload, expires_at, status, due_at, place, deliveries, owner, begun_at, result, error, over_at) OVERRIDING SYSTEM VALUE
-VALUES ('10b8127a3efb0767d962e0837aa7b546bb759b6c50b7be269bfa90537e49ed6d', 'shop.print@1', 'acme', '{"arguments":{"order":"7"},"id":"10b8127a3efb0767d962e0837aa7b546bb759b6c50b7be269bfa90537e49ed6d","loop_id":"01a21346-1c8d-76c1-b161-f042121be425","metadata":{"call":"0/1.0","nested":{"depth_max":4,"nesting":{"depth":1},"spent":false},"permission":"allow","principal":"alice"},"name":"shop.print@1","trace_id":"01a213461c8d76c1b161f042121be425"}', '1795619693171', '0', '1795619691672', '1', '0', NULL, NULL, NULL, NULL, NULL);
+VALUES ('916f33c4f64386624a440745f11790d9c1047693834d703aace43c8a4f7ba24c', 'shop.print@1', 'acme', '{"arguments":{"order":"7"},"id":"916f33c4f64386624a440745f11790d9c1047693834d703aace43c8a4f7ba24c","loop_id":"01a22508-5232-7738-94e6-389f8d29b8ea","metadata":{"call":"0/1.0","nested":{"depth_max":4,"nesting":{"depth":1},"spent":false},"permission":"allow","principal":"alice","repeatable":false},"name":"shop.print@1","trace_id":"01a225085232773894e6389f8d29b8ea"}', '1795917633561', '0', '1795917632062', '1', '0', NULL, NULL, NULL, NULL, NULL);
 ----
 SELECT setval('troupe.approvals_position_seq', 3)::text;
 ----

@@ -5,20 +5,16 @@
  * Functions, because PGlite plans each statement anew and keeps the plans of a function (bench row `durable`). They need
  * READ COMMITTED: only there a head that a claim had locked is compared again, with its new epoch.
  */
+import { by_key, once } from "./0001_plans.ts"
 
 /**
  * Writes what one append projects beside its events: an object, of which each member may be left out. `base` is the length
  * of its run before it, `at` the time of its events.
  *
- * Each statement finds its rows by a key that it is given, so that no plan depends on what is known of a table's size: a
- * plan is kept, and may have been made when the table was empty. The tenant of the conversation is therefore compared by
- * `IS NOT DISTINCT FROM`, which no index serves: with `=` the planner may choose an index that begins with the tenant, which
- * seems as good while the table is empty, and the kept plan would then read every conversation of the tenant.
- *
  * `place` is the position of the assistant's message in its conversation (its `seq`); null if there is no conversation.
  */
 const projection = `CREATE FUNCTION troupe.append_projection(run uuid, base int4, at int8, projection json)
-RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $body$
+RETURNS void LANGUAGE plpgsql ${by_key} AS $body$
 DECLARE
   p record;
   detail record;
@@ -37,21 +33,20 @@ BEGIN
   IF p.answered IS NOT NULL THEN
     UPDATE troupe.approvals a SET status = x.status, answer = x.answer
     FROM json_to_recordset(p.answered) AS x(id uuid, status int2, answer text)
-    WHERE a.run_id = run AND a.id = x.id AND a.status = 0;
+    WHERE a.run_id = run AND a.id = x.id AND a.status + 0 = 0;
   END IF;
   -- A task that is over stays as it is.
   IF p.task_status IS NOT NULL THEN
-    UPDATE troupe.agent_tasks t SET status = p.task_status, reason = p.task_reason WHERE t.id = run AND t.status < 2;
+    UPDATE troupe.agent_tasks t SET status = p.task_status, reason = p.task_reason WHERE t.id = run AND t.status + 0 < 2;
   END IF;
   -- The run is over: the next run of its address may begin.
   IF p.closed THEN
     UPDATE troupe.run_details d SET open = false WHERE d.run_id = run;
   END IF;
-  -- The assistant's message, at the end of the conversation. Its tenant is compared in a way that no index serves, so that
-  -- the conversation is found by its id: indexes that begin with the tenant seem as good while the table is empty.
+  -- The assistant's message, at the end of the conversation.
   IF p.answer IS NOT NULL THEN
     UPDATE troupe.conversations c SET messages = c.messages + 1
-    WHERE c.id = detail.conversation AND c.tenant IS NOT DISTINCT FROM detail.tenant RETURNING c.messages - 1 INTO place;
+    WHERE c.id = detail.conversation AND c.tenant = detail.tenant RETURNING c.messages - 1 INTO place;
     INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
     SELECT detail.tenant, detail.conversation, place, 'assistant', p.answer,
       coalesce((SELECT t.channel_origin FROM troupe.agent_tasks t WHERE t.id = run), 'api'), run, at
@@ -79,15 +74,16 @@ BEGIN
   END IF;
 END $body$`
 
-/** One event, which most appends are; `projection` may be null. False = refused. */
+/** One event, which many appends are; `projection` may be null. False = refused. */
 const event = `CREATE FUNCTION troupe.append_event(
   run uuid, expected_epoch int4, expected_length int4, new_status int4, at int8, type text, payload text, projection json)
-RETURNS boolean LANGUAGE plpgsql AS $body$
+RETURNS boolean LANGUAGE plpgsql ${by_key} AS $body$
 BEGIN
   UPDATE troupe.runs r SET length = r.length + 1, status = new_status::int2
   WHERE r.run_id = run AND r.epoch = expected_epoch AND r.length = expected_length AND r.status < 3;
   IF NOT FOUND THEN RETURN false; END IF;
-  INSERT INTO troupe.run_events (run_id, seq, at, type, payload) VALUES (run, expected_length, at, type, payload);
+  INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload)
+  VALUES (run, expected_length, at, CASE WHEN troupe.is_sought(type) THEN type END, payload);
   IF projection IS NOT NULL THEN
     PERFORM troupe.append_projection(run, expected_length, at, projection);
   END IF;
@@ -96,37 +92,150 @@ END $body$`
 
 /**
  * Appends of several runs, each run once. The place of an append is its position in the batch, from 1. Gives the places of
- * those that it refused.
+ * those that it refused. What most ends project is written in statements for all of them.
  *
  * The first six arrays have an entry for each append. The next four have one for each event: the place of its append, its
- * position in that, its type and its JSON. The last two have one for each append that projects anything: its place and its
- * projection. Arrays, because JSON took a third more time for them (bench row `durable`).
+ * position in that, its type and its JSON. Arrays, because JSON took a third more time for them (bench row `durable`).
+ *
+ * - `ended`: the places of appends that end their run and project nothing but that: `closing` is the status of the task,
+ *   `reasons` why it failed, `answers` the assistant's message; an empty text means that there is none.
+ * - `projecting`, `projections`: the others that project anything, one by one: their places and projections.
+ *
+ * Events find their heads by their places in the arrays: joined by probes alone, which is what `by_key` leaves, each event would
+ * be compared with each head. An event at an even place in its append takes the next one into its row, unless statements look
+ * for one of them (`0001_events.ts`).
+ *
+ * The conversations of answers are found by one probe of an index for each, and written in their order, because concurrent
+ * batches lock their rows. A condition that named all conversations of the batch once more, next to the key of each, would be
+ * prepared again for each of them (bench rows `answers` and `http`).
  */
-const batch = `CREATE FUNCTION troupe.append_batch(
+const append = `CREATE FUNCTION troupe.append_runs(
   runs uuid[], epochs int4[], lengths int4[], counts int4[], statuses int4[], times int8[],
   places int4[], positions int4[], types text[], payloads text[],
+  ended int4[], closing int4[], reasons text[], answers text[],
   projecting int4[], projections text[])
-RETURNS SETOF int4 LANGUAGE plpgsql AS $body$
+RETURNS SETOF int4 LANGUAGE plpgsql ${by_key} ${once} AS $body$
+#variable_conflict use_column
 DECLARE
   accepted int4[];
+  are_all boolean;
+  -- Of the runs that end: each with its place among them, its conversation, and the place of its answer in that.
+  endings uuid[];
+  tenants text[];
+  conversations text[];
+  spots int4[];
 BEGIN
-  WITH wanted AS MATERIALIZED (
-    SELECT * FROM unnest(runs, epochs, lengths, counts, statuses, times) WITH ORDINALITY
-      AS w(run_id, epoch, length, count, status, at, place)),
-  head AS (
-    UPDATE troupe.runs r SET length = w.length + w.count, status = w.status::int2 FROM wanted w
-    WHERE r.run_id = w.run_id AND r.epoch = w.epoch AND r.length = w.length AND r.status < 3
-    RETURNING r.run_id, w.length, w.at, w.place::int4 AS place),
-  event AS (
-    INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-    SELECT h.run_id, h.length + e.position, h.at, e.type, e.payload
-    FROM head h JOIN unnest(places, positions, types, payloads) AS e(place, position, type, payload) ON e.place = h.place)
+  WITH head AS (
+    UPDATE troupe.runs r SET length = w.length + w.count, status = w.status::int2
+    FROM unnest(runs, epochs, lengths, counts, statuses) WITH ORDINALITY AS w(run_id, epoch, length, count, status, place)
+    WHERE r.run_id = w.run_id AND r.run_id = ANY (runs) AND r.epoch = w.epoch AND r.length = w.length AND r.status < 3
+    RETURNING w.place::int4 AS place)
   SELECT coalesce(array_agg(h.place), '{}') INTO accepted FROM head h;
-  PERFORM troupe.append_projection(runs[x.place], lengths[x.place], times[x.place], x.projection::json)
-  FROM unnest(projecting, projections) AS x(place, projection) WHERE x.place = ANY (accepted);
-  IF cardinality(accepted) < cardinality(runs) THEN
+  are_all := cardinality(accepted) = cardinality(runs);
+  INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next)
+  SELECT runs[e.place], lengths[e.place] + e.position, times[e.place], CASE WHEN troupe.is_sought(e.type) THEN e.type END,
+    e.payload,
+    CASE WHEN e.position % 2 = 0 AND e.next_place = e.place AND NOT troupe.is_sought(e.type)
+      AND NOT troupe.is_sought(e.next_type) THEN e.next END
+  FROM unnest(places, positions, types, payloads, places[2:], types[2:], payloads[2:],
+    ARRAY['']::text[] || types[:cardinality(types) - 1])
+    AS e(place, position, type, payload, next_place, next_type, next, last_type)
+  WHERE (are_all OR e.place = ANY (accepted))
+    AND NOT (e.position % 2 = 1 AND NOT troupe.is_sought(e.type) AND NOT troupe.is_sought(e.last_type));
+  IF cardinality(ended) > 0 THEN
+    endings := ARRAY (SELECT CASE WHEN are_all OR e.place = ANY (accepted) THEN runs[e.place] END
+      FROM unnest(ended) WITH ORDINALITY AS e(place, n) ORDER BY e.n);
+    -- A task that is over stays as it is.
+    UPDATE troupe.agent_tasks t SET status = e.status, reason = nullif(e.reason, '')
+    FROM unnest(endings, closing, reasons) AS e(run_id, status, reason)
+    WHERE t.id = e.run_id AND t.id = ANY (endings) AND t.status + 0 < 2;
+    -- The next run of its address may begin.
+    UPDATE troupe.run_details d SET open = false WHERE d.run_id = ANY (endings);
+    SELECT array_agg(d.tenant ORDER BY e.n), array_agg(d.conversation ORDER BY e.n) INTO tenants, conversations
+    FROM unnest(endings, answers) WITH ORDINALITY AS e(run_id, answer, n) LEFT JOIN LATERAL (
+      SELECT d.tenant, d.conversation FROM troupe.run_details d WHERE d.run_id = e.run_id AND e.answer <> '' OFFSET 0) d ON true;
+    -- The assistant's messages, at the ends of their conversations. A conversation may have several.
+    WITH answered AS MATERIALIZED (
+      SELECT u.tenant, u.conversation, array_agg(u.n::int4 ORDER BY u.n) AS places
+      FROM unnest(tenants, conversations) WITH ORDINALITY AS u(tenant, conversation, n) WHERE u.conversation IS NOT NULL
+      GROUP BY u.tenant, u.conversation ORDER BY u.tenant, u.conversation),
+    home AS (
+      UPDATE troupe.conversations c SET messages = c.messages + cardinality(a.places) FROM answered a
+      WHERE c.id = a.conversation AND c.tenant = a.tenant
+      RETURNING c.tenant, c.id, c.messages - cardinality(a.places) AS first, a.places)
+    INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
+    SELECT h.tenant, h.id, h.first + a.nth - 1, 'assistant', answers[a.n],
+      coalesce((SELECT t.channel_origin FROM troupe.agent_tasks t WHERE t.id = endings[a.n]), 'api'), endings[a.n], times[ended[a.n]]
+    FROM home h CROSS JOIN LATERAL unnest(h.places) WITH ORDINALITY AS a(n, nth);
+  END IF;
+  IF cardinality(projecting) > 0 THEN
+    PERFORM troupe.append_projection(runs[x.place], lengths[x.place], times[x.place], x.projection::json)
+    FROM unnest(projecting, projections) AS x(place, projection) WHERE are_all OR x.place = ANY (accepted);
+  END IF;
+  IF NOT are_all THEN
     RETURN QUERY SELECT x.place FROM generate_series(1, cardinality(runs)) AS x(place) WHERE x.place <> ALL (accepted);
   END IF;
 END $body$`
 
-export const statements: ReadonlyArray<string> = [projection, event, batch]
+/**
+ * Appends a batch of amendments, and claims the runs that have an owner in `owners`; the last event of those is the claim. It
+ * raises each head once. A batch has at most one append for each run. Gives the places of those that it refuses, from 1.
+ *
+ * - A run whose head another transaction has locked is refused, so that nobody waits for it.
+ * - `sender`: what comes before the ids of runs in a notification of the other processes. Its ids are 3,700 bytes at most, of the
+ *   8,000 that a notification may have.
+ * - `questions`: the ids of the questions that are no longer pending, with their places, statuses and answers. They are found by
+ *   their ids: the condition `status + 0 = 0` keeps the planner from the index of open questions.
+ *
+ * Events are inserted as `append_runs` does it.
+ */
+const amend = `CREATE FUNCTION troupe.amend_runs(
+  runs uuid[], epochs int4[], lengths int4[], counts int4[], statuses int4[], times int8[], places int4[], positions int4[],
+  types text[], payloads text[], projecting int4[], projections text[], owners text[], sender text,
+  answered int4[], questions uuid[], closing int4[], answers text[])
+RETURNS SETOF int4 LANGUAGE plpgsql ${by_key} ${once} AS $body$
+#variable_conflict use_column
+DECLARE
+  free uuid[];
+  accepted int4[];
+  are_all boolean;
+BEGIN
+  free := ARRAY (SELECT r.run_id FROM troupe.runs r WHERE r.run_id = ANY (runs) FOR UPDATE SKIP LOCKED);
+  WITH head AS (
+    UPDATE troupe.runs r SET length = w.length + w.count, status = w.status::int2,
+      epoch = r.epoch + CASE WHEN w.owner = '' THEN 0 ELSE 1 END
+    FROM unnest(runs, epochs, lengths, counts, statuses, owners) WITH ORDINALITY
+      AS w(run_id, epoch, length, count, status, owner, place)
+    WHERE r.run_id = w.run_id AND r.run_id = ANY (free) AND r.epoch = w.epoch AND r.length = w.length AND r.status < 3
+    RETURNING w.place::int4 AS place)
+  SELECT coalesce(array_agg(h.place), '{}') INTO accepted FROM head h;
+  are_all := cardinality(accepted) = cardinality(runs);
+  UPDATE troupe.run_details d SET owner = w.owner, needs = '{}'
+  FROM unnest(runs, owners) WITH ORDINALITY AS w(run_id, owner, place)
+  WHERE d.run_id = w.run_id AND d.run_id = ANY (free) AND w.owner <> '' AND (are_all OR w.place = ANY (accepted));
+  INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next)
+  SELECT runs[e.place], lengths[e.place] + e.position, times[e.place], CASE WHEN troupe.is_sought(e.type) THEN e.type END,
+    e.payload,
+    CASE WHEN e.position % 2 = 0 AND e.next_place = e.place AND NOT troupe.is_sought(e.type)
+      AND NOT troupe.is_sought(e.next_type) THEN e.next END
+  FROM unnest(places, positions, types, payloads, places[2:], types[2:], payloads[2:],
+    ARRAY['']::text[] || types[:cardinality(types) - 1])
+    AS e(place, position, type, payload, next_place, next_type, next, last_type)
+  WHERE (are_all OR e.place = ANY (accepted))
+    AND NOT (e.position % 2 = 1 AND NOT troupe.is_sought(e.type) AND NOT troupe.is_sought(e.last_type));
+  UPDATE troupe.approvals a SET status = q.status::int2, answer = q.answer
+  FROM unnest(answered, questions, closing, answers) AS q(place, id, status, answer)
+  WHERE a.id = q.id AND a.id = ANY (questions) AND a.run_id = runs[q.place] AND a.status + 0 = 0
+    AND (are_all OR q.place = ANY (accepted));
+  PERFORM pg_notify('troupe_amended', sender || string_agg(w.run_id::text, ' '))
+  FROM unnest(runs) WITH ORDINALITY AS w(run_id, place) WHERE are_all OR w.place = ANY (accepted) GROUP BY w.place / 100;
+  IF cardinality(projecting) > 0 THEN
+    PERFORM troupe.append_projection(runs[x.place], lengths[x.place], times[x.place], x.projection::json)
+    FROM unnest(projecting, projections) AS x(place, projection) WHERE are_all OR x.place = ANY (accepted);
+  END IF;
+  IF NOT are_all THEN
+    RETURN QUERY SELECT x.place FROM generate_series(1, cardinality(runs)) AS x(place) WHERE x.place <> ALL (accepted);
+  END IF;
+END $body$`
+
+export const statements: ReadonlyArray<string> = [projection, event, append, amend]

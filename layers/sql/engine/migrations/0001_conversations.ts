@@ -3,7 +3,10 @@
  * may use the same id.
  */
 
-/** A conversation with one address. The row's lock is what orders the tasks and messages of a conversation. */
+/**
+ * A conversation with one address. The row's lock is what orders the tasks and messages of a conversation. Each of its messages
+ * and answers writes it again: in the same page, so that no index is written.
+ */
 const conversations = [
   `CREATE TABLE troupe.conversations (
     tenant text NOT NULL,
@@ -20,10 +23,10 @@ const conversations = [
     tasks int4 NOT NULL DEFAULT 0,
     messages int4 NOT NULL DEFAULT 0,
     PRIMARY KEY (id, tenant)
-  )`,
+  ) WITH (fillfactor = 70)`,
   // The lists of a tenant and of a person, newest first.
-  `CREATE INDEX conversations_tenant ON troupe.conversations (tenant, created_at DESC, position DESC)`,
-  `CREATE INDEX conversations_begun_by ON troupe.conversations (tenant, begun_by, created_at DESC, position DESC)`
+  `CREATE INDEX conversations_tenant ON troupe.conversations ((tenant || ''), created_at DESC, position DESC)`,
+  `CREATE INDEX conversations_begun_by ON troupe.conversations ((tenant || ''), begun_by, created_at DESC, position DESC)`
 ]
 
 /** What people and agents said. */
@@ -67,9 +70,9 @@ const tasks = [
     UNIQUE (tenant, conversation, ordinal)
   )`,
   // The same key is the same task.
-  `CREATE UNIQUE INDEX agent_tasks_key ON troupe.agent_tasks (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL`,
+  `CREATE UNIQUE INDEX agent_tasks_idempotency ON troupe.agent_tasks (idempotency_key, tenant) WHERE idempotency_key IS NOT NULL`,
   // The mailbox of an address is counted for each message.
-  `CREATE INDEX agent_tasks_waiting ON troupe.agent_tasks (tenant, agent, address_key) WHERE status < 2`,
+  `CREATE INDEX agent_tasks_mailbox ON troupe.agent_tasks (address_key, agent, tenant) WHERE status < 2`,
   // A tenant's runs, newest first.
   `CREATE INDEX agent_tasks_newest ON troupe.agent_tasks (tenant, created_at DESC, id DESC)`
 ]

@@ -1,6 +1,7 @@
 /**
  * The outbox: messages that wait for delivery, in order within their key; dead letters; and the functions that claim.
  */
+import { by_key } from "./0001_plans.ts"
 
 /** The order in which messages came, over all keys. */
 const sequence = `CREATE SEQUENCE troupe.outbox_place`
@@ -26,7 +27,7 @@ const keys = [
     PRIMARY KEY (tenant, key)
   ) WITH (fillfactor = 70)`,
   // The next tenant that has messages, and the oldest message of a tenant: one probe each.
-  `CREATE INDEX outbox_keys_turn ON troupe.outbox_keys (topic, agent, tenant, due_at, place)`,
+  `CREATE INDEX outbox_keys_turn ON troupe.outbox_keys (topic, agent, (tenant || ''), due_at, place)`,
   // When the next message is due.
   `CREATE INDEX outbox_keys_due ON troupe.outbox_keys (topic, agent, due_at)`
 ]
@@ -80,17 +81,18 @@ const deadLetters = [
 
 /** Takes the oldest message of one tenant that is due. A key that another claim holds is left out. */
 const take = `CREATE FUNCTION troupe.take_outbox(claimer text, at int8, until int8, topics text[], agents text[], whose text)
-RETURNS SETOF troupe.outbox LANGUAGE plpgsql SET enable_seqscan = off AS $body$
+RETURNS SETOF troupe.outbox LANGUAGE plpgsql ${by_key} AS $body$
 DECLARE
   first record;
 BEGIN
   SELECT x.* INTO first FROM unnest(topics) t(topic) CROSS JOIN unnest(agents) a(agent) CROSS JOIN LATERAL (
     SELECT k.key, k.due_at, k.place FROM troupe.outbox_keys k
-    WHERE k.topic = t.topic AND k.agent = a.agent AND k.tenant = whose AND k.due_at <= at
+    WHERE k.topic = t.topic AND k.agent = a.agent AND k.tenant || '' = whose AND k.due_at <= at
     ORDER BY k.due_at, k.place LIMIT 1 FOR UPDATE SKIP LOCKED) x
   ORDER BY x.due_at, x.place LIMIT 1;
   IF NOT FOUND THEN RETURN; END IF;
-  UPDATE troupe.outbox_keys k SET due_at = until WHERE k.tenant = whose AND k.key = first.key;
+  UPDATE troupe.outbox_keys k SET due_at = until
+  WHERE k.tenant = whose AND k.key = first.key;
   RETURN QUERY UPDATE troupe.outbox o SET attempts = o.attempts + 1, lease_owner = claimer
     WHERE o.id = (SELECT m.id FROM troupe.outbox m WHERE m.tenant = whose AND m.key = first.key
       ORDER BY m.key_seq LIMIT 1)
@@ -104,7 +106,7 @@ END $body$`
  */
 const claim = `CREATE FUNCTION troupe.claim_outbox(claimer text, at int8, until int8, topics text[], agents text[],
   wanted int4, behind text, room int4, busy text[], rooms int4[])
-RETURNS SETOF troupe.outbox LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $body$
+RETURNS SETOF troupe.outbox LANGUAGE plpgsql ${by_key} AS $body$
 DECLARE
   whose text := behind;
   wrapped boolean := false;
@@ -118,7 +120,7 @@ BEGIN
   WHILE taken < wanted LOOP
     SELECT min(x.tenant) INTO whose FROM unnest(topics) t(topic) CROSS JOIN unnest(agents) a(agent) CROSS JOIN LATERAL (
       SELECT k.tenant FROM troupe.outbox_keys k
-      WHERE k.topic = t.topic AND k.agent = a.agent AND k.tenant > whose ORDER BY k.tenant LIMIT 1) x;
+      WHERE k.topic = t.topic AND k.agent = a.agent AND k.tenant || '' > whose ORDER BY k.tenant || '' LIMIT 1) x;
     IF whose IS NULL THEN
       EXIT WHEN wrapped OR behind = '';
       wrapped := true;

@@ -1,6 +1,6 @@
 /**
- * Runs: their heads, details, events, owners, and what the append that writes an event projects beside it (questions for
- * a person, costs, calls whose outcome is unknown).
+ * Runs: their heads, details and owners, and what the append that writes an event projects beside it (questions for a
+ * person, costs, calls whose outcome is unknown).
  */
 
 /**
@@ -47,22 +47,6 @@ const details = [
   `CREATE INDEX run_details_open ON troupe.run_details (tenant, agent, address_key, ordinal) WHERE open`,
   // Runs that wait for more than their agent. There are few.
   `CREATE INDEX run_details_needs ON troupe.run_details (tenant) WHERE open AND needs <> '{}'`
-]
-
-/**
- * The journal. No foreign key, which would cost each append 16 % more WAL: a row is only ever inserted by the statement
- * that advances its head.
- */
-const events = [
-  `CREATE TABLE troupe.run_events (
-    run_id uuid NOT NULL,
-    seq int4 NOT NULL,
-    at int8 NOT NULL,
-    type text NOT NULL,
-    -- Canonical JSON. Never jsonb, which reorders keys: what is digested must come back byte for byte.
-    payload text NOT NULL,
-    PRIMARY KEY (run_id, seq)
-  )`
 ]
 
 /** Leases belong to processes: a heartbeat for each run would rewrite every head. */
@@ -162,7 +146,6 @@ const unknownCalls = [
 export const statements: ReadonlyArray<string> = [
   ...runs,
   ...details,
-  ...events,
   ...processes,
   ...quarantine,
   ...approvals,

@@ -1,6 +1,6 @@
 /**
- * Tools: the queue of calls that workers run and the functions that claim from it, what workers offer, records of calls,
- * and the accepted definitions of MCP servers' tools.
+ * Tools: the queue of calls that workers run and the functions that claim from it, what workers offer, records of calls, the
+ * accepted definitions of MCP servers' tools, tenants whose tools are stopped, and keys of side effects.
  */
 
 /** Calls on their way to a worker, and their results. */
@@ -144,11 +144,39 @@ const pins = [
   `CREATE INDEX mcp_pin_changes_newest ON troupe.mcp_pin_changes (server, place DESC)`
 ]
 
+/** Tenants whose tools are stopped. */
+const stops = `CREATE TABLE troupe.tool_stops (
+    tenant text PRIMARY KEY,
+    -- Since when.
+    at int8 NOT NULL
+  )`
+
+/** Keys of side effects that happen once in a conversation or a tenant. */
+const effects = [
+  `CREATE TABLE troupe.idempotency_keys (
+    tenant text NOT NULL,
+    -- A digest of the scope, the tool and the values of its key.
+    key text NOT NULL,
+    run_id uuid NOT NULL,
+    call text NOT NULL,
+    seq int4 NOT NULL,
+    -- A digest of what the call asked for.
+    asked text NOT NULL,
+    at int8 NOT NULL,
+    expires_at int8 NOT NULL,
+    PRIMARY KEY (tenant, key)
+  )`,
+  // Those that have expired, which are forgotten.
+  `CREATE INDEX idempotency_keys_expiry ON troupe.idempotency_keys (expires_at)`
+]
+
 export const statements: ReadonlyArray<string> = [
   ...queue,
   ...workers,
   take,
   claim,
   ...records,
-  ...pins
+  ...pins,
+  stops,
+  ...effects
 ]

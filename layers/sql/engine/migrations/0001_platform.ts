@@ -2,10 +2,7 @@
  * The platform's records of a workspace, which is a tenant. Documents are JSON texts; beside each stand the columns by which it
  * is found and ordered.
  */
-import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
-
-const statements = [
+export const statements: ReadonlyArray<string> = [
   `CREATE TABLE troupe.platform_workspaces (
     tenant text NOT NULL PRIMARY KEY,
     workspace text NOT NULL
@@ -20,6 +17,10 @@ const statements = [
     tenant text NOT NULL,
     system_id text COLLATE "C" NOT NULL,
     card text NOT NULL,
+    -- One more at each change.
+    revision int4 NOT NULL DEFAULT 1,
+    -- A card that was published from a draft is people's: what is found does not write over it.
+    published boolean NOT NULL DEFAULT false,
     PRIMARY KEY (tenant, system_id)
   )`,
   `CREATE TABLE troupe.platform_scans (
@@ -31,6 +32,7 @@ const statements = [
     record text NOT NULL,
     PRIMARY KEY (tenant, scan_id)
   )`,
+  // A tenant's list, newest first.
   `CREATE INDEX platform_scans_newest ON troupe.platform_scans (tenant, started_at, scan_id)`,
   `CREATE TABLE troupe.platform_changesets (
     tenant text NOT NULL,
@@ -43,6 +45,7 @@ const statements = [
     state text NOT NULL,
     PRIMARY KEY (tenant, changeset_id)
   )`,
+  // A tenant's list, newest first.
   `CREATE INDEX platform_changesets_newest ON troupe.platform_changesets (tenant, proposed_at, changeset_id)`,
   `CREATE TABLE troupe.platform_clusters (
     tenant text NOT NULL,
@@ -56,6 +59,7 @@ const statements = [
     triage text NOT NULL DEFAULT '{"status":"new"}',
     PRIMARY KEY (tenant, cluster_id)
   )`,
+  // A tenant's list: the most severe first, of these the one that was seen last.
   `CREATE INDEX platform_clusters_worst ON troupe.platform_clusters (tenant, severity, (-last_seen_at), cluster_id)`,
   `CREATE TABLE troupe.platform_failures (
     tenant text NOT NULL,
@@ -65,6 +69,7 @@ const statements = [
     failure text NOT NULL,
     PRIMARY KEY (tenant, failure_id)
   )`,
+  // The failures of a cluster, newest first.
   `CREATE INDEX platform_failures_newest ON troupe.platform_failures (tenant, cluster_id, occurred_at, failure_id)`,
   `CREATE TABLE troupe.platform_errors (
     tenant text NOT NULL,
@@ -77,6 +82,7 @@ const statements = [
     error text NOT NULL,
     PRIMARY KEY (tenant, error_id)
   )`,
+  // A tenant's list, newest first: of all, and of one scan.
   `CREATE INDEX platform_errors_newest ON troupe.platform_errors (tenant, at, error_id)`,
   `CREATE INDEX platform_errors_of_scan ON troupe.platform_errors (tenant, scan_id, at, error_id) WHERE scan_id IS NOT NULL`,
   // What the context of worlds published last of each world.
@@ -86,10 +92,31 @@ const statements = [
     version int4 NOT NULL,
     world text NOT NULL,
     PRIMARY KEY (tenant, world_id)
-  )`
+  )`,
+  // Drafts of rubrics and system cards. Ids stand in columns of their own, so that a draft can be read after an erasure has
+  // written over a name in its texts.
+  `CREATE TABLE troupe.platform_drafts (
+    tenant text NOT NULL,
+    draft_id text COLLATE "C" NOT NULL,
+    number int4 NOT NULL,
+    -- 0 rubric, 1 system_card.
+    kind int2 NOT NULL,
+    -- 0 draft, 1 published, 2 withdrawn.
+    status int2 NOT NULL DEFAULT 0,
+    created_at int8 NOT NULL,
+    -- The revision of the target that its author saw.
+    based_on int4 NOT NULL,
+    -- The run and the call that wrote it.
+    origin text NOT NULL,
+    -- Ids, as JSON.
+    target text NOT NULL,
+    -- What people wrote, and who, as JSON.
+    document text NOT NULL,
+    state text NOT NULL,
+    PRIMARY KEY (tenant, draft_id),
+    UNIQUE (tenant, origin)
+  )`,
+  // A tenant's list, newest first; and how many of it are open.
+  `CREATE UNIQUE INDEX platform_drafts_newest ON troupe.platform_drafts (tenant, number)`,
+  `CREATE INDEX platform_drafts_open ON troupe.platform_drafts (tenant) WHERE status = 0`
 ]
-
-export const migration = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  for (const statement of statements) yield* sql.unsafe(statement)
-})

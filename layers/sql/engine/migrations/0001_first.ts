@@ -1,5 +1,6 @@
 /**
- * The schema `troupe`, as the first release has it. The files `0001_*` are this one migration, by subject.
+ * The first schema. The files `0001_*` are this one migration, by subject. The schema `troupe` itself is made before, for the
+ * list of migrations.
  *
  * In all tables: times are ms since 1970 (int8) unless they are a lease that the database's clock measures; statuses are
  * numbers, of which none is ever given a second meaning; texts from outside (names, messages, payloads) are JSON texts,
@@ -8,23 +9,45 @@
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { statements as accept } from "./0001_accept.ts"
 import { statements as append } from "./0001_append.ts"
+import { statements as authorizations } from "./0001_authorizations.ts"
+import { statements as channels } from "./0001_channels.ts"
 import { statements as claims } from "./0001_claims.ts"
 import { statements as conversations } from "./0001_conversations.ts"
+import { statements as erasures } from "./0001_erasures.ts"
+import { statements as events } from "./0001_events.ts"
+import { statements as files } from "./0001_files.ts"
+import { statements as memory } from "./0001_memory.ts"
 import { statements as outbox } from "./0001_outbox.ts"
+import { statements as platform } from "./0001_platform.ts"
 import { statements as runs } from "./0001_runs.ts"
 import { statements as stores } from "./0001_stores.ts"
+import { statements as tenants } from "./0001_tenants.ts"
+import { statements as tokens } from "./0001_tokens.ts"
 import { statements as tools } from "./0001_tools.ts"
+import { statements as worlds } from "./0001_worlds.ts"
 
 const statements = [
-  `CREATE SCHEMA troupe`,
   ...runs,
+  ...events,
   ...conversations,
+  ...outbox,
+  ...accept,
   ...append,
   ...claims,
-  ...outbox,
   ...tools,
-  ...stores
+  ...stores,
+  ...memory,
+  ...worlds,
+  ...platform,
+  ...authorizations,
+  ...channels,
+  ...files,
+  ...tokens,
+  ...erasures,
+  // Of all tables before.
+  ...tenants
 ]
 
 export const migration = Effect.gen(function* () {

@@ -1,10 +1,7 @@
 /**
  * Worlds: what is published of them, and the candidates for their rules. Documents are JSON texts, each read by its key.
  */
-import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
-
-const statements = [
+export const statements: ReadonlyArray<string> = [
   // The newest version of each world.
   `CREATE TABLE troupe.worlds (
     tenant text NOT NULL,
@@ -42,8 +39,3 @@ const statements = [
   // Those that wait for a decision, oldest first.
   `CREATE INDEX rule_candidates_open ON troupe.rule_candidates (tenant, world_id, position) WHERE status = 0`
 ]
-
-export const migration = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  for (const statement of statements) yield* sql.unsafe(statement)
-})

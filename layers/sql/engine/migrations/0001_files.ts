@@ -2,13 +2,17 @@
  * The bytes of files, and what names them. Whoever changes either locks the row of the tenant's total first, so that the bytes are
  * not removed while somebody is about to name them.
  */
-import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
-
-const statements = [
+export const statements: ReadonlyArray<string> = [
   `CREATE TABLE troupe.blob_totals (
     tenant text PRIMARY KEY,
     bytes int8 NOT NULL
+  )`,
+  // How much of its tenant's room for files each customer takes. The customer '' stands for all of them together.
+  `CREATE TABLE troupe.blob_shares (
+    tenant text NOT NULL,
+    customer text NOT NULL,
+    bytes int8 NOT NULL,
+    PRIMARY KEY (customer, tenant)
   )`,
   `CREATE TABLE troupe.blobs (
     tenant text NOT NULL,
@@ -16,6 +20,8 @@ const statements = [
     digest text NOT NULL,
     size int8 NOT NULL,
     bytes bytea NOT NULL,
+    -- The SHA-256 of the id of the customer that brought the file, in hex. Null = it counts for the tenant alone.
+    charged_to text,
     PRIMARY KEY (digest, tenant)
   )`,
   // Pictures and audio are compressed already, and a piece of bytes that are not is read without the rest.
@@ -41,8 +47,3 @@ const statements = [
   // The files of a run, for its erasure.
   `CREATE INDEX blob_uses_run ON troupe.blob_uses (run) WHERE run IS NOT NULL`
 ]
-
-export const migration = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  for (const statement of statements) yield* sql.unsafe(statement)
-})

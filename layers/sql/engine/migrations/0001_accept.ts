@@ -1,23 +1,19 @@
 /**
- * Messages and ends of runs in statements for all of a batch, where the functions before had several for each of its items:
- * what a statement costs beside its rows was most of what the server did for a message (bench row `send-durable`).
+ * A message in few statements: the functions that accept tasks and begin their runs, several at a time.
  *
- * `0003_plans.ts` says how each statement is left one plan only: probes by a key, whatever is known of the tables.
+ * A batch leaves out what another transaction holds, unless it `waits`: one stopped writer keeps nobody else from being served,
+ * and two batches never wait for each other in a ring. Both functions need READ COMMITTED: what they read behind a lock is
+ * younger than the lock.
  */
-import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
-
-/** Leaves the planner nothing but probes of indexes. */
-const by_key =
-  "SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off"
-
-/** A conversation is written again by each of its messages and answers: in the same page, so that no index is. */
-const room = `ALTER TABLE troupe.conversations SET (fillfactor = 70)`
+import { by_key } from "./0001_plans.ts"
 
 /**
  * Accepts messages: for each its conversation (made if it is new), the user's message and the task. Where no other task of
  * the address waits, and the address is that of the conversation, the task's run begins in the same statement, claimed at
  * epoch 1: nothing needs to be delivered then. Otherwise an outbox message dispatches the task.
+ *
+ * One statement writes all rows of a batch: what a statement costs beside its rows is most of what the server does for a message
+ * (bench row `send-durable`).
  *
  * The arrays have an entry for each task, in which an empty text means that there is none. No two tasks of a batch have the
  * same address.
@@ -36,8 +32,7 @@ const room = `ALTER TABLE troupe.conversations SET (fillfactor = 70)`
  * - `other_address`: the conversation is that of another address.
  * - `full`: `waiting` tasks wait, and there is no room for another.
  *
- * It needs READ COMMITTED: what it reads behind a lock is younger than the lock. The row of a conversation orders its tasks,
- * and with them the runs that begin here.
+ * The row of a conversation orders its tasks, and with them the runs that begin here.
  */
 const accept = `CREATE FUNCTION troupe.accept_messages(
   ids uuid[], messages uuid[], tenants text[], agents text[], address_keys text[], conversations text[],
@@ -193,10 +188,9 @@ BEGIN
     FROM unnest(ids, tenants, agents, address_keys, conversations, ordinals, owners, times, begins)
       AS u(id, tenant, agent, address_key, conversation, ordinal, owner, at, begins)
     WHERE u.begins;
-    INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-    SELECT u.id, e.seq, u.at, e.type, e.payload
+    INSERT INTO troupe.run_pairs (run_id, seq, at, payload, next)
+    SELECT u.id, 0, u.at, u.accepted, u.claimed
     FROM unnest(ids, times, accepted, claimed, begins) AS u(id, at, accepted, claimed, begins)
-      CROSS JOIN LATERAL (VALUES (0, 'RunAccepted', u.accepted), (1, 'RunClaimed', u.claimed)) AS e(seq, type, payload)
     WHERE u.begins;
   END IF;
   IF has_waiting THEN
@@ -229,75 +223,66 @@ BEGIN
 END $body$`
 
 /**
- * Appends of several runs, as `troupe.append_batch`, and what most ends project in statements for all of them.
+ * Begins runs whose dispatch a claim holds, and claims each for its owner: the run with the events `accepted` and
+ * `claimed`, at epoch 1; its task is at work; the dispatch leaves the outbox, and its key is free for its next message. A batch
+ * goes through its runs in the order of their keys in the outbox.
  *
- * - `ended`: the places of appends that end their run and project nothing but that: `closing` is the status of the task,
- *   `reasons` why it failed, `answers` the assistant's message; an empty text means that there is none.
- * - `projecting`, `projections`: the others that project anything, one by one.
+ * Gives a row for each place in the batch, from 1, unless it left that run out. `begun` is false where the claim does not
+ * hold the dispatch any more, which changes nothing, and where the run has begun already, which removes the dispatch.
  */
-const append = `CREATE FUNCTION troupe.append_runs(
-  runs uuid[], epochs int4[], lengths int4[], counts int4[], statuses int4[], times int8[],
-  places int4[], positions int4[], types text[], payloads text[],
-  ended int4[], closing int4[], reasons text[], answers text[],
-  projecting int4[], projections text[])
-RETURNS SETOF int4 LANGUAGE plpgsql ${by_key} AS $body$
+const begin = `CREATE FUNCTION troupe.begin_runs(
+  ids text[], messages text[], claims text[], tenants text[], agents text[], address_keys text[], conversations text[],
+  ordinals int4[], owners text[], times text[], accepted text[], claimed text[], outbox_keys text[], waits boolean)
+RETURNS TABLE (place int4, begun boolean) LANGUAGE plpgsql ${by_key} AS $body$
 #variable_conflict use_column
 DECLARE
-  accepted int4[];
-  are_all boolean;
-  -- Of the runs that end: each with its place among them, its conversation, and the place of its answer in that.
-  endings uuid[];
-  tenants text[];
-  conversations text[];
-  spots int4[];
+  x record;
+  -- The next message of the key.
+  n record;
+  gone int4;
+  wakes boolean := false;
 BEGIN
-  WITH head AS (
-    UPDATE troupe.runs r SET length = w.length + w.count, status = w.status::int2
-    FROM unnest(runs, epochs, lengths, counts, statuses) WITH ORDINALITY AS w(run_id, epoch, length, count, status, place)
-    WHERE r.run_id = w.run_id AND r.run_id = ANY (runs) AND r.epoch = w.epoch AND r.length = w.length AND r.status < 3
-    RETURNING w.place::int4 AS place)
-  SELECT coalesce(array_agg(h.place), '{}') INTO accepted FROM head h;
-  are_all := cardinality(accepted) = cardinality(runs);
-  INSERT INTO troupe.run_events (run_id, seq, at, type, payload)
-  SELECT runs[e.place], lengths[e.place] + e.position, times[e.place], e.type, e.payload
-  FROM unnest(places, positions, types, payloads) AS e(place, position, type, payload)
-  WHERE are_all OR e.place = ANY (accepted);
-  IF cardinality(ended) > 0 THEN
-    endings := ARRAY (SELECT CASE WHEN are_all OR e.place = ANY (accepted) THEN runs[e.place] END
-      FROM unnest(ended) WITH ORDINALITY AS e(place, n) ORDER BY e.n);
-    -- A task that is over stays as it is.
-    UPDATE troupe.agent_tasks t SET status = e.status, reason = nullif(e.reason, '')
-    FROM unnest(endings, closing, reasons) AS e(run_id, status, reason)
-    WHERE t.id = e.run_id AND t.id = ANY (endings) AND t.status + 0 < 2;
-    -- The next run of its address may begin.
-    UPDATE troupe.run_details d SET open = false WHERE d.run_id = ANY (endings);
-    SELECT array_agg(d.tenant ORDER BY e.n), array_agg(d.conversation ORDER BY e.n) INTO tenants, conversations
-    FROM unnest(endings, answers) WITH ORDINALITY AS e(run_id, answer, n) LEFT JOIN LATERAL (
-      SELECT d.tenant, d.conversation FROM troupe.run_details d WHERE d.run_id = e.run_id AND e.answer <> '' OFFSET 0) d ON true;
-    -- The assistant's messages, at the ends of their conversations. A conversation may have several.
-    WITH answered AS MATERIALIZED (
-      SELECT u.tenant, u.conversation, u.n, row_number() OVER (PARTITION BY u.tenant, u.conversation ORDER BY u.n) AS nth,
-        count(*) OVER (PARTITION BY u.tenant, u.conversation) AS total
-      FROM unnest(tenants, conversations) WITH ORDINALITY AS u(tenant, conversation, n) WHERE u.conversation IS NOT NULL),
-    home AS (
-      UPDATE troupe.conversations c SET messages = c.messages + a.total FROM answered a
-      WHERE a.nth = 1 AND c.id = a.conversation AND c.tenant = a.tenant AND c.id = ANY (conversations)
-      RETURNING c.tenant, c.id, c.messages - a.total AS first)
-    INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
-    SELECT a.tenant, a.conversation, h.first + a.nth - 1, 'assistant', answers[a.n::int4],
-      coalesce((SELECT t.channel_origin FROM troupe.agent_tasks t WHERE t.id = endings[a.n::int4]), 'api'), endings[a.n::int4], times[ended[a.n::int4]]
-    FROM home h JOIN answered a ON a.conversation = h.id AND a.tenant = h.tenant;
-  END IF;
-  IF cardinality(projecting) > 0 THEN
-    PERFORM troupe.append_projection(runs[x.place], lengths[x.place], times[x.place], x.projection::json)
-    FROM unnest(projecting, projections) AS x(place, projection) WHERE are_all OR x.place = ANY (accepted);
-  END IF;
-  IF NOT are_all THEN
-    RETURN QUERY SELECT x.place FROM generate_series(1, cardinality(runs)) AS x(place) WHERE x.place <> ALL (accepted);
-  END IF;
+  FOR x IN SELECT u.*, u.n::int4 AS place, u.at::int8 AS begun_at, u.id::uuid AS run FROM unnest(ids, messages, claims, tenants,
+      agents, address_keys, conversations, ordinals, owners, times, accepted, claimed, outbox_keys)
+      WITH ORDINALITY AS u(id, message, claim, tenant, agent, address_key, conversation, ordinal, owner, at, accepted, claimed,
+      outbox_key, n)
+    ORDER BY u.tenant, u.outbox_key
+  LOOP
+    -- The key before its messages, as everybody does.
+    IF waits THEN
+      PERFORM FROM troupe.outbox_keys k WHERE k.tenant = x.tenant AND k.key = x.outbox_key FOR UPDATE;
+    ELSE
+      PERFORM FROM troupe.outbox_keys k WHERE k.tenant = x.tenant AND k.key = x.outbox_key FOR UPDATE SKIP LOCKED;
+      CONTINUE WHEN NOT FOUND;
+    END IF;
+    place := x.place;
+    begun := false;
+    DELETE FROM troupe.outbox o WHERE o.id = x.message::uuid AND o.lease_owner = x.claim RETURNING o.key_seq INTO gone;
+    IF NOT FOUND THEN
+      RETURN NEXT;
+      CONTINUE;
+    END IF;
+    SELECT o.created_at, o.place, o.topic, o.agent INTO n FROM troupe.outbox o
+    WHERE o.tenant = x.tenant AND o.key = x.outbox_key AND o.key_seq > gone ORDER BY o.key_seq LIMIT 1;
+    IF FOUND THEN
+      UPDATE troupe.outbox_keys k SET pending = k.pending - 1, due_at = n.created_at, place = n.place, topic = n.topic,
+        agent = n.agent
+      WHERE k.tenant = x.tenant AND k.key = x.outbox_key;
+      wakes := true;
+    ELSE
+      DELETE FROM troupe.outbox_keys k WHERE k.tenant = x.tenant AND k.key = x.outbox_key;
+    END IF;
+    INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) VALUES (x.run, x.tenant, 1, 2, 1) ON CONFLICT DO NOTHING;
+    begun := FOUND;
+    RETURN NEXT;
+    CONTINUE WHEN NOT begun;
+    INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, created_at)
+    VALUES (x.run, x.tenant, x.agent, x.address_key, x.conversation, x.ordinal, x.owner, x.begun_at);
+    INSERT INTO troupe.run_pairs (run_id, seq, at, payload, next)
+    VALUES (x.run, 0, x.begun_at, x.accepted, x.claimed);
+    UPDATE troupe.agent_tasks t SET status = 1 WHERE t.id = x.run AND t.status + 0 = 0;
+  END LOOP;
+  IF wakes THEN PERFORM pg_notify('troupe_outbox', ''); END IF;
 END $body$`
 
-export const migration = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  for (const statement of [room, accept, append]) yield* sql.unsafe(statement)
-})
+export const statements: ReadonlyArray<string> = [accept, begin]

@@ -1,10 +1,7 @@
 /**
  * What workspaces authorised in advance. Names of people are JSON texts, because PostgreSQL keeps no NUL.
  */
-import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
-
-const statements = [
+export const statements: ReadonlyArray<string> = [
   `CREATE TABLE troupe.authorizations (
     authorization_id uuid PRIMARY KEY,
     position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -24,10 +21,6 @@ const statements = [
   )`,
   // Of one action of one agent one stands, so that a revocation leaves none.
   `CREATE UNIQUE INDEX authorizations_standing ON troupe.authorizations (tenant, agent, action) WHERE revoked_at IS NULL`,
+  // A tenant's list, newest first.
   `CREATE INDEX authorizations_newest ON troupe.authorizations (tenant, position)`
 ]
-
-export const migration = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  for (const statement of statements) yield* sql.unsafe(statement)
-})

@@ -2,12 +2,7 @@
  * Events that came in, the channels that conversations are bound to, and what people were told. Two triggers announce what a
  * bound conversation has to tell: in the transaction that writes it, so that no announcement is lost.
  */
-import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
-
-/** Leaves the planner nothing but probes of indexes. */
-const by_key =
-  "SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off"
+import { by_key, once } from "./0001_plans.ts"
 
 /** Events by what names them. A second delivery of one finds its row. */
 const inbox = [
@@ -110,18 +105,21 @@ BEGIN
   PERFORM pg_notify('troupe_outbox', '');
 END $body$`
 
-/** An agent's answer in a conversation that is bound. */
+/**
+ * Agents' answers in conversations that are bound: channels are looked up once for all answers of a statement (bench row
+ * `answers`).
+ */
 const answered = [
-  `CREATE FUNCTION troupe.announce_answer() RETURNS trigger LANGUAGE plpgsql ${by_key} AS $body$
+  `CREATE FUNCTION troupe.announce_answer() RETURNS trigger LANGUAGE plpgsql ${by_key} ${once} AS $body$
 BEGIN
-  IF EXISTS (SELECT FROM troupe.channel_bindings b WHERE b.conversation = NEW.conversation AND b.tenant = NEW.tenant) THEN
-    PERFORM troupe.announce(NEW.tenant, 'conversation/' || NEW.conversation, 'conversation.answered',
-      json_build_object('conversation', NEW.conversation, 'seq', NEW.seq)::text, NEW.created_at);
-  END IF;
+  PERFORM troupe.announce(a.tenant, 'conversation/' || a.conversation, 'conversation.answered',
+    json_build_object('conversation', a.conversation, 'seq', a.seq)::text, a.created_at)
+  FROM added a WHERE a.role = 'assistant'
+    AND EXISTS (SELECT FROM troupe.channel_bindings b WHERE b.conversation = a.conversation AND b.tenant = a.tenant);
   RETURN NULL;
 END $body$`,
-  `CREATE TRIGGER announce_answer AFTER INSERT ON troupe.conversation_messages
-FOR EACH ROW WHEN (NEW.role = 'assistant') EXECUTE FUNCTION troupe.announce_answer()`
+  `CREATE TRIGGER announce_answer AFTER INSERT ON troupe.conversation_messages REFERENCING NEW TABLE AS added
+FOR EACH STATEMENT EXECUTE FUNCTION troupe.announce_answer()`
 ]
 
 /** A question of a run whose conversation is bound. */
@@ -143,17 +141,12 @@ END $body$`,
 FOR EACH ROW WHEN (NEW.status = 0) EXECUTE FUNCTION troupe.announce_question()`
 ]
 
-export const migration = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  for (const statement of [
-    ...inbox,
-    ...bindings,
-    ...notices,
-    ...preferences,
-    announce,
-    ...answered,
-    ...asked
-  ]) {
-    yield* sql.unsafe(statement)
-  }
-})
+export const statements: ReadonlyArray<string> = [
+  ...inbox,
+  ...bindings,
+  ...notices,
+  ...preferences,
+  announce,
+  ...answered,
+  ...asked
+]

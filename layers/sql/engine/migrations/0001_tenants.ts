@@ -4,16 +4,16 @@
  *
  * The policies name no role: roles are the whole server's, and a dump of this database is restored on others.
  */
-import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
 
 const of_tenant = "tenant = current_setting('troupe.tenant', true)"
 
 /** Those that have a column for it. */
 const tables = [
+  "access_tokens",
   "agent_tasks",
   "approvals",
   "authorizations",
+  "blob_shares",
   "blob_totals",
   "blob_uses",
   "blobs",
@@ -22,8 +22,10 @@ const tables = [
   "conversation_messages",
   "dead_letters",
   "digest_items",
+  "erasures",
   "event_inbox",
   "flow_states",
+  "idempotency_keys",
   "loop_records",
   "memory_canonical_texts",
   "memory_rows",
@@ -34,6 +36,7 @@ const tables = [
   "outbox_keys",
   "platform_changesets",
   "platform_clusters",
+  "platform_drafts",
   "platform_errors",
   "platform_failures",
   "platform_frameworks",
@@ -46,6 +49,7 @@ const tables = [
   "run_details",
   "runs",
   "tool_messages",
+  "tool_stops",
   "triples",
   "turn_costs",
   "unknown_calls",
@@ -60,8 +64,8 @@ const policies: ReadonlyArray<readonly [table: string, using: string]> = [
   ["conversations", "tenant || '' = current_setting('troupe.tenant', true)"],
   // Those of a run or a scope of the tenant. OFFSET 0 keeps the planner from reading all of these for a few rows.
   [
-    "run_events",
-    `EXISTS (SELECT FROM troupe.runs r WHERE r.run_id = run_events.run_id
+    "run_pairs",
+    `EXISTS (SELECT FROM troupe.runs r WHERE r.run_id = run_pairs.run_id
       AND r.tenant = current_setting('troupe.tenant', true) OFFSET 0)`
   ],
   [
@@ -71,10 +75,7 @@ const policies: ReadonlyArray<readonly [table: string, using: string]> = [
   ]
 ]
 
-export const migration = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  for (const [table, using] of policies) {
-    yield* sql.unsafe(`ALTER TABLE troupe.${table} ENABLE ROW LEVEL SECURITY`)
-    yield* sql.unsafe(`CREATE POLICY of_tenant ON troupe.${table} FOR SELECT USING (${using})`)
-  }
-})
+export const statements: ReadonlyArray<string> = policies.flatMap(([table, using]) => [
+  `ALTER TABLE troupe.${table} ENABLE ROW LEVEL SECURITY`,
+  `CREATE POLICY of_tenant ON troupe.${table} FOR SELECT USING (${using})`
+])
