@@ -29,6 +29,7 @@ import { Tenant } from "../src/value/Ids.ts"
 import { Policy } from "../src/permission/Policy.ts"
 import { Principal } from "../src/principal/Principal.ts"
 import type { NewVersion } from "../src/worlds/NewVersion.ts"
+import { ApprovalDesk } from "../services/ApprovalDesk.ts"
 import type { ModelRequest } from "../services/ModelGateway.ts"
 import { RecordImporter } from "../services/platform/RecordImporter.ts"
 import { WorkspaceReader } from "../services/platform/WorkspaceReader.ts"
@@ -97,19 +98,32 @@ const walk = Effect.fnUntraced(function* (data: string, receiver: Receiver.Recei
     }
     const orders = yield* Incident.prepare(tenant, receiver)
     const open = orders - receiver.accepted().length
-    yield* say(
-      open > 0
-        ? `  ${open} events are dead letters, and the receiver has been repaired. Nothing sends them again by itself.`
-        : "  All events of the incident were delivered."
-    )
-    yield* say()
-    yield* say(`  Next, in another terminal:   ${chatCommand(data)} --conversation walk`)
-    yield* say(
-      '  and ask it: "What is stuck?", then "Replay the first". While the approval waits, kill this process'
-    )
-    yield* say(
-      `  (kill -9 ${process.pid} works), start it again, and approve: it is delivered once.`
-    )
+    const waiting = yield* ApprovalDesk.use((desk) => desk.pending(operator, 1))
+    const chat = `${chatCommand(data)} --conversation walk`
+    if (open === 0) {
+      yield* say(
+        `  All events of the incident were delivered. To begin anew, stop this process and remove ${data}.`
+      )
+      yield* say()
+      yield* say(`  To talk, in another terminal:   ${chat}`)
+    } else if (waiting.length > 0) {
+      yield* say("  A question waits for a person: the agent does not go on before it is answered.")
+      yield* say()
+      yield* say(`  Next, in another terminal:   ${chat}`)
+      yield* say("  shows it, and asks for the answer. Approved, the event is delivered once.")
+    } else {
+      yield* say(
+        `  ${open} events are dead letters, and the receiver has been repaired. Nothing sends them again by itself.`
+      )
+      yield* say()
+      yield* say(`  Next, in another terminal:   ${chat}`)
+      yield* say(
+        '  and ask it: "What is stuck?", then "Replay the first". While the approval waits, kill this process'
+      )
+      yield* say(
+        `  (kill -9 ${process.pid} works), start it again, and approve: it is delivered once.`
+      )
+    }
     yield* say(
       "  Others to talk with:   --agent spectral, --agent world-advertising (layers/agents/README.md)"
     )
@@ -312,7 +326,7 @@ const explained = (cause: Cause.Cause<unknown>) => {
   if (Option.isNone(error)) return Cause.pretty(cause)
   const text = error.value instanceof Error ? error.value.message : String(error.value)
   return text.endsWith("another process listens there")
-    ? "the port is in use: stop what listens there, or set TROUPE_PORT"
+    ? `${text}: stop it, or set TROUPE_PORT`
     : text
 }
 

@@ -102,6 +102,8 @@ it.live(
       } else yield* first.kill
 
       const last = yield* up(data)
+      assert.include(last.text(), "A question waits for a person")
+      assert.notInclude(last.text(), "What is stuck?")
       // It is another file: who read it meanwhile has read all of the old one.
       assert.notStrictEqual(statSync(join(data, "url")).ino, address)
       assert.notInclude(last.text(), token)
