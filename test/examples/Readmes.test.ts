@@ -14,6 +14,7 @@ import { servers_max } from "../../src/mcp/McpServer.ts"
 import { blocksOf, proseOf, readmes, root } from "./Readmes.ts"
 
 interface Manifest {
+  readonly version: string
   readonly exports: Readonly<Record<string, unknown>>
   readonly scripts: Readonly<Record<string, string>>
 }
@@ -227,10 +228,21 @@ describe("the README of the ports", () => {
 
 describe("the changelog", () => {
   const changelog = readFileSync(join(root, "CHANGELOG.md"), "utf8")
+  const versions = changelog
+    .split(/^## /m)
+    .slice(1)
+    .map((text) => ({ name: /^[^\s:]+/.exec(text)![0], text }))
 
-  it("has the kinds of changes that Keep a Changelog knows, each once in a version", () => {
-    for (const version of changelog.split(/^## /m).slice(1)) {
-      const kinds = [...version.matchAll(/^### (.*)$/gm)].map(([, kind]) => kind!)
+  it("has the version of the package, and each version once", () => {
+    const names = versions.map(({ name }) => name)
+    assert.include(names, manifest.version)
+    for (const name of names) assert.match(name, /^\d+\.\d+\.\d+(?:-[\w.]+)?$/)
+    assert.strictEqual(new Set(names).size, names.length)
+  })
+
+  it("has the kinds of changes that Keep a Changelog knows, each once in a version after the first", () => {
+    for (const { text } of versions.slice(0, -1)) {
+      const kinds = [...text.matchAll(/^### (.*)$/gm)].map(([, kind]) => kind!)
       assert.includeMembers(
         ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"],
         kinds
@@ -239,12 +251,15 @@ describe("the changelog", () => {
     }
   })
 
-  it("has one line for each change, under a kind", () => {
-    const listed = changelog.slice(changelog.indexOf("### ")).split("\n\n")
-    for (const block of listed) {
-      const isHeading = /^#{2,3} |^[A-Z][A-Za-z ]+$|^\[\S+\]: /.test(block)
-      const lines = block.trimEnd().split("\n")
-      assert.isTrue(isHeading || lines.every((line) => /^(?:- |  )\S/.test(line)), block)
+  it("has an item for each fact, in lines of at most 130 characters", () => {
+    for (const line of changelog.split("\n")) assert.isAtMost(line.length, 130, line)
+    for (const { text } of versions) {
+      const lines = text.slice(text.indexOf("### ")).split("\n")
+      for (const line of lines) assert.match(line, /^(?:$|### |- |  \S)/)
     }
+  })
+
+  it("says what the first version does on one page", () => {
+    assert.isAtMost(versions.at(-1)!.text.split("\n").length, 100)
   })
 })
