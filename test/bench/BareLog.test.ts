@@ -1,12 +1,6 @@
 /** The lower bound writes the rows that the runtime writes: what is compared is the same work for the same promises. */
 import { assert, describe, it } from "@effect/vitest"
-import {
-  answerAll,
-  answerAllBare,
-  askAll,
-  askAllBare,
-  startChanger
-} from "./AnswersVariants.ts"
+import { answerAll, answerAllBare, askAll, askAllBare, startChanger } from "./AnswersVariants.ts"
 import * as BareAgent from "./BareAgent.ts"
 import type { Durable, Query } from "./BareLog.ts"
 import * as BareLog from "./BareLog.ts"

@@ -11,14 +11,7 @@ import type { Line } from "./BareMemory.ts"
 import { BareMemory } from "./BareMemory.ts"
 import * as BareReader from "./BareReader.ts"
 import { model } from "./Reader.ts"
-import {
-  agent,
-  bareBody,
-  lookup,
-  messageOf,
-  recall_tokens_max,
-  rule
-} from "./Remembering.ts"
+import { agent, bareBody, lookup, messageOf, recall_tokens_max, rule } from "./Remembering.ts"
 import * as EphemeralMemoryStore from "../../layers/ephemeral/EphemeralMemoryStore.ts"
 import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"

@@ -231,7 +231,11 @@ describe("the packed package", () => {
     assert.isAbove(examples.length, 10)
     assert.deepEqual(
       files.filter((file) => /(^|\/)test\/|\.test\.|\.contract\.|vectors/.test(file)),
-      ["test/README.md", ...examples.map((name) => `test/examples/${name}`).toSorted()]
+      [
+        "test/README.md",
+        "test/bench/README.md",
+        ...examples.map((name) => `test/examples/${name}`).toSorted()
+      ]
     )
     const houses = new Set(files.map((file) => file.split("/")[0]))
     assert.deepEqual([...houses].toSorted(), [
