@@ -25,6 +25,7 @@ describe("the command line of", () => {
   for (const [script, option] of [
     ["start.ts", "TROUPE_PORT"],
     ["conformance.ts", "--vectors"],
+    ["check.ts", "--changed"],
     ["release.ts", "--dry-run"],
     ["test.ts", "--full"]
   ] as const) {
