@@ -11,7 +11,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/value/Ids.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import { servers_max } from "../../src/mcp/McpServer.ts"
-import { blocksOf, proseOf, readmes, root } from "./Readmes.ts"
+import { blocksOf, guides, proseOf, readmes, root } from "./Readmes.ts"
 
 interface Manifest {
   readonly version: string
@@ -25,6 +25,7 @@ const examples = readdirSync(import.meta.dirname)
   .map((name) => ({ name, text: readFileSync(join(import.meta.dirname, name), "utf8") }))
 
 const front = readmes[0]!
+const pages = [...readmes, ...guides]
 const rooms = readmes.slice(1)
 
 /** Targets of links that are files of the repository, from its root. */
@@ -32,6 +33,13 @@ const linksOf = ({ path, text }: (typeof readmes)[number]): ReadonlyArray<string
   [...proseOf(text).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, to]) =>
     /^(https?:|#)/.test(to!) ? [] : [posix.join(dirname(path), to!.replace(/#.*$/, ""))]
   )
+
+/** What GitHub calls a heading in links. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\w\s-]/g, "")
+    .replaceAll(/\s/g, "-")
 
 /** Code in a line that looks like a path of this repository. */
 const pathsOf = (text: string): ReadonlyArray<string> =>
@@ -74,15 +82,27 @@ describe("the READMEs", () => {
   })
 
   it("name files and folders that exist", () => {
-    for (const readme of readmes) {
+    for (const readme of pages) {
       for (const path of [...linksOf(readme), ...pathsOf(readme.text)]) {
         assert.isTrue(existsSync(join(root, path)), `${readme.path} names ${path}`)
       }
     }
   })
 
+  it("link headings that exist", () => {
+    for (const { path, text } of pages) {
+      for (const [, to, anchor] of proseOf(text).matchAll(/\]\(([^)\s#]*)#([^)\s]+)\)/g)) {
+        if (to!.startsWith("http")) continue
+        const target = to === "" ? path : posix.join(dirname(path), to!)
+        const headings = proseOf(readFileSync(join(root, target), "utf8")).matchAll(/^#+ (.*)$/gm)
+        const anchors = [...headings].map(([, heading]) => anchorOf(heading!))
+        assert.include(anchors, anchor, `${path} links ${to}`)
+      }
+    }
+  })
+
   it("name npm scripts and entries of the package that exist", () => {
-    for (const { path, text } of readmes) {
+    for (const { path, text } of pages) {
       for (const [, script] of text.matchAll(/npm\s+run\s+([\w:-]+)/g)) {
         assert.property(manifest.scripts, script!, path)
       }
@@ -100,7 +120,7 @@ describe("the READMEs", () => {
   })
 
   it("have no line longer than 130 characters outside of tables and code", () => {
-    for (const { path, text } of readmes) {
+    for (const { path, text } of pages) {
       for (const line of proseOf(text).split("\n")) {
         if (!line.startsWith("|")) assert.isAtMost(line.length, 130, `${path}: ${line}`)
       }
