@@ -11,9 +11,10 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/value/Ids.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import { servers_max } from "../../src/mcp/McpServer.ts"
-import { blocksOf, proseOf, readmes, root } from "./Readmes.ts"
+import { blocksOf, guides, proseOf, readmes, root } from "./Readmes.ts"
 
 interface Manifest {
+  readonly version: string
   readonly exports: Readonly<Record<string, unknown>>
   readonly scripts: Readonly<Record<string, string>>
 }
@@ -24,6 +25,7 @@ const examples = readdirSync(import.meta.dirname)
   .map((name) => ({ name, text: readFileSync(join(import.meta.dirname, name), "utf8") }))
 
 const front = readmes[0]!
+const pages = [...readmes, ...guides]
 const rooms = readmes.slice(1)
 
 /** Targets of links that are files of the repository, from its root. */
@@ -31,6 +33,13 @@ const linksOf = ({ path, text }: (typeof readmes)[number]): ReadonlyArray<string
   [...proseOf(text).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, to]) =>
     /^(https?:|#)/.test(to!) ? [] : [posix.join(dirname(path), to!.replace(/#.*$/, ""))]
   )
+
+/** What GitHub calls a heading in links. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\w\s-]/g, "")
+    .replaceAll(/\s/g, "-")
 
 /** Code in a line that looks like a path of this repository. */
 const pathsOf = (text: string): ReadonlyArray<string> =>
@@ -73,15 +82,27 @@ describe("the READMEs", () => {
   })
 
   it("name files and folders that exist", () => {
-    for (const readme of readmes) {
+    for (const readme of pages) {
       for (const path of [...linksOf(readme), ...pathsOf(readme.text)]) {
         assert.isTrue(existsSync(join(root, path)), `${readme.path} names ${path}`)
       }
     }
   })
 
+  it("link headings that exist", () => {
+    for (const { path, text } of pages) {
+      for (const [, to, anchor] of proseOf(text).matchAll(/\]\(([^)\s#]*)#([^)\s]+)\)/g)) {
+        if (to!.startsWith("http")) continue
+        const target = to === "" ? path : posix.join(dirname(path), to!)
+        const headings = proseOf(readFileSync(join(root, target), "utf8")).matchAll(/^#+ (.*)$/gm)
+        const anchors = [...headings].map(([, heading]) => anchorOf(heading!))
+        assert.include(anchors, anchor, `${path} links ${to}`)
+      }
+    }
+  })
+
   it("name npm scripts and entries of the package that exist", () => {
-    for (const { path, text } of readmes) {
+    for (const { path, text } of pages) {
       for (const [, script] of text.matchAll(/npm\s+run\s+([\w:-]+)/g)) {
         assert.property(manifest.scripts, script!, path)
       }
@@ -99,7 +120,7 @@ describe("the READMEs", () => {
   })
 
   it("have no line longer than 130 characters outside of tables and code", () => {
-    for (const { path, text } of readmes) {
+    for (const { path, text } of pages) {
       for (const line of proseOf(text).split("\n")) {
         if (!line.startsWith("|")) assert.isAtMost(line.length, 130, `${path}: ${line}`)
       }
@@ -227,10 +248,21 @@ describe("the README of the ports", () => {
 
 describe("the changelog", () => {
   const changelog = readFileSync(join(root, "CHANGELOG.md"), "utf8")
+  const versions = changelog
+    .split(/^## /m)
+    .slice(1)
+    .map((text) => ({ name: /^[^\s:]+/.exec(text)![0], text }))
 
-  it("has the kinds of changes that Keep a Changelog knows, each once in a version", () => {
-    for (const version of changelog.split(/^## /m).slice(1)) {
-      const kinds = [...version.matchAll(/^### (.*)$/gm)].map(([, kind]) => kind!)
+  it("has the version of the package, and each version once", () => {
+    const names = versions.map(({ name }) => name)
+    assert.include(names, manifest.version)
+    for (const name of names) assert.match(name, /^\d+\.\d+\.\d+(?:-[\w.]+)?$/)
+    assert.strictEqual(new Set(names).size, names.length)
+  })
+
+  it("has the kinds of changes that Keep a Changelog knows, each once in a version after the first", () => {
+    for (const { text } of versions.slice(0, -1)) {
+      const kinds = [...text.matchAll(/^### (.*)$/gm)].map(([, kind]) => kind!)
       assert.includeMembers(
         ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"],
         kinds
@@ -239,12 +271,15 @@ describe("the changelog", () => {
     }
   })
 
-  it("has one line for each change, under a kind", () => {
-    const listed = changelog.slice(changelog.indexOf("### ")).split("\n\n")
-    for (const block of listed) {
-      const isHeading = /^#{2,3} |^[A-Z][A-Za-z ]+$|^\[\S+\]: /.test(block)
-      const lines = block.trimEnd().split("\n")
-      assert.isTrue(isHeading || lines.every((line) => /^(?:- |  )\S/.test(line)), block)
+  it("has an item for each fact, in lines of at most 130 characters", () => {
+    for (const line of changelog.split("\n")) assert.isAtMost(line.length, 130, line)
+    for (const { text } of versions) {
+      const lines = text.slice(text.indexOf("### ")).split("\n")
+      for (const line of lines) assert.match(line, /^(?:$|### |- |  \S)/)
     }
+  })
+
+  it("says what the first version does on one page", () => {
+    assert.isAtMost(versions.at(-1)!.text.split("\n").length, 100)
   })
 })

@@ -22,6 +22,12 @@ export const readmes: ReadonlyArray<Readme> = [
   )
 ].map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }))
 
+/** What GitHub shows beside them. */
+export const guides: ReadonlyArray<Readme> = ["CONTRIBUTING.md", "SECURITY.md"].map((name) => ({
+  path: `.github/${name}`,
+  text: readFileSync(join(root, ".github", name), "utf8")
+}))
+
 /** The fenced blocks of a language, wherever they stand. */
 export const blocksOf = (text: string, language: string): ReadonlyArray<string> =>
   [...text.matchAll(/^( *)```(\w*)\n([\s\S]*?)^ *```$/gm)].flatMap(([, , of, code]) =>

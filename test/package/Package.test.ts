@@ -231,10 +231,15 @@ describe("the packed package", () => {
     assert.isAbove(examples.length, 10)
     assert.deepEqual(
       files.filter((file) => /(^|\/)test\/|\.test\.|\.contract\.|vectors/.test(file)),
-      ["test/README.md", ...examples.map((name) => `test/examples/${name}`).toSorted()]
+      [
+        "test/README.md",
+        "test/bench/README.md",
+        ...examples.map((name) => `test/examples/${name}`).toSorted()
+      ]
     )
     const houses = new Set(files.map((file) => file.split("/")[0]))
     assert.deepEqual([...houses].toSorted(), [
+      ".github",
       "CHANGELOG.md",
       "LICENSE",
       "README.md",
@@ -252,7 +257,7 @@ describe("the packed package", () => {
   it("has in it every file that its READMEs link", () => {
     const { files, place } = packed
     const houses = new Set(files.flatMap((file) => parentsOf(file)))
-    for (const path of files.filter((file) => file.endsWith("README.md"))) {
+    for (const path of files.filter((file) => /(?:README|CONTRIBUTING|SECURITY)\.md$/.test(file))) {
       const text = readFileSync(join(place, path), "utf8")
       for (const [, to] of text.matchAll(/\]\((?!https?:|#)([^)\s]+)\)/g)) {
         const target = posix.join(posix.dirname(path), to!.replace(/#.*/, ""))

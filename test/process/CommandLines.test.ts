@@ -25,6 +25,8 @@ describe("the command line of", () => {
   for (const [script, option] of [
     ["start.ts", "TROUPE_PORT"],
     ["conformance.ts", "--vectors"],
+    ["check.ts", "--changed"],
+    ["release.ts", "--dry-run"],
     ["test.ts", "--full"]
   ] as const) {
     it(`${script} has help with its options, and does nothing else`, () => {
