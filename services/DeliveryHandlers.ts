@@ -4,7 +4,7 @@
  */
 import { Context, Schema } from "effect"
 import type { Effect } from "effect"
-import type { OutboxMessage } from "../src/delivery/Outbox.ts"
+import type { OutboxMessage } from "../src/delivery/OutboxMessage.ts"
 import type { AgentName } from "../src/value/Ids.ts"
 
 /** This attempt failed, and another one may succeed. The message is sanitised before it is stored. */

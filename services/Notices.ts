@@ -5,7 +5,7 @@ import { Context } from "effect"
 import type { Effect } from "effect"
 import type { ChannelName } from "../src/conversation/ChannelBinding.ts"
 import type { Notice, NoticeContent, NoticeId, NoticePreferences } from "../src/delivery/Notice.ts"
-import type { NewOutboxMessage } from "../src/delivery/Outbox.ts"
+import type { NewOutboxMessage } from "../src/delivery/OutboxMessage.ts"
 import type { Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 

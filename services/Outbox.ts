@@ -4,7 +4,7 @@
  */
 import { Context } from "effect"
 import type { Effect, Scope } from "effect"
-import type { NewOutboxMessage, OutboxMessage } from "../src/delivery/Outbox.ts"
+import type { NewOutboxMessage, OutboxMessage } from "../src/delivery/OutboxMessage.ts"
 import type { MessageId, Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 

@@ -3,7 +3,11 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { DeadLetter, DeadLetterNotFound, DeadLetterStatus } from "../src/delivery/Outbox.ts"
+import type {
+  DeadLetter,
+  DeadLetterNotFound,
+  DeadLetterStatus
+} from "../src/delivery/OutboxMessage.ts"
 import type { MessageId, Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 

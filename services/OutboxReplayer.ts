@@ -3,7 +3,7 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { DeadLetterNotFound, DeadLetterResolved } from "../src/delivery/Outbox.ts"
+import type { DeadLetterNotFound, DeadLetterResolved } from "../src/delivery/OutboxMessage.ts"
 import type { Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 

@@ -42,3 +42,12 @@ it("has no circle of files, also not one of types or of imports at run time", ()
   ])
   assert.strictEqual(circleIn(planted), "src/run/B.ts > src/tool/C.ts > src/run/B.ts")
 })
+
+it("gives no name to two files of the product", () => {
+  const twiceIn = (paths: Iterable<string>) => {
+    const names = Array.from(paths, (path) => path.slice(path.lastIndexOf("/") + 1))
+    return names.filter((name, at) => names.indexOf(name) !== at)
+  }
+  assert.deepEqual(twiceIn(load("src", "services", "layers", "scripts").keys()), [])
+  assert.deepEqual(twiceIn(["src/a/X.ts", "layers/b/X.ts", "layers/b/Y.ts"]), ["X.ts"])
+})

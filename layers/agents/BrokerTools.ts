@@ -2,7 +2,7 @@
  * `nautilus.broker_request@1` over the broker that the embedder injects. Where there is none, every call says so.
  */
 import { Effect, Option } from "effect"
-import { brokered, brokerGovernance, BrokerTools } from "../../src/agents/Broker.ts"
+import { brokered, brokerGovernance, BrokerTools } from "../../src/agents/BrokerTool.ts"
 import {
   ToolPolicyError,
   ToolTerminalError,

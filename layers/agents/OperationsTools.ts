@@ -13,7 +13,7 @@ import type {
   DeadLetter,
   DeadLetterNotFound,
   DeadLetterResolved
-} from "../../src/delivery/Outbox.ts"
+} from "../../src/delivery/OutboxMessage.ts"
 import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
 import { ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"

@@ -4,7 +4,7 @@
 import { Clock, Effect, Layer } from "effect"
 import type { OutboxClaim, OutboxRoutes } from "../../services/Outbox.ts"
 import { Outbox } from "../../services/Outbox.ts"
-import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
+import type { OutboxMessage } from "../../src/delivery/OutboxMessage.ts"
 import type { MessageId } from "../../src/value/Ids.ts"
 import type { Store, StoredMessage } from "./EphemeralStore.ts"
 import { EphemeralStore, enqueueMessage, leaseMessage, removeMessage } from "./EphemeralStore.ts"

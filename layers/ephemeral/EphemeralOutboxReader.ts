@@ -4,8 +4,8 @@
 import { Effect, Layer } from "effect"
 import type { DeadLetterQuery } from "../../services/OutboxReader.ts"
 import { OutboxReader } from "../../services/OutboxReader.ts"
-import type { DeadLetter } from "../../src/delivery/Outbox.ts"
-import { DeadLetterNotFound } from "../../src/delivery/Outbox.ts"
+import type { DeadLetter } from "../../src/delivery/OutboxMessage.ts"
+import { DeadLetterNotFound } from "../../src/delivery/OutboxMessage.ts"
 import { EphemeralStore } from "./EphemeralStore.ts"
 
 const page_max = 500

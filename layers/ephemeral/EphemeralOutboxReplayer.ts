@@ -4,8 +4,8 @@
 import { Clock, Effect, Layer } from "effect"
 import type { DeadLetterResolution } from "../../services/OutboxReplayer.ts"
 import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
-import type { DeadLetterStatus } from "../../src/delivery/Outbox.ts"
-import { DeadLetterNotFound, DeadLetterResolved } from "../../src/delivery/Outbox.ts"
+import type { DeadLetterStatus } from "../../src/delivery/OutboxMessage.ts"
+import { DeadLetterNotFound, DeadLetterResolved } from "../../src/delivery/OutboxMessage.ts"
 import type { Store } from "./EphemeralStore.ts"
 import { EphemeralStore, enqueueMessage } from "./EphemeralStore.ts"
 

@@ -14,7 +14,7 @@ import type {
   DeliveryFailure,
   NewOutboxMessage,
   OutboxMessage
-} from "../../src/delivery/Outbox.ts"
+} from "../../src/delivery/OutboxMessage.ts"
 import type {
   Address,
   ApprovalId,

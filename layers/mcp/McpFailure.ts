@@ -10,7 +10,7 @@ import {
   ToolUserError
 } from "../../src/error/ToolError.ts"
 import { redacted } from "../../src/error/KnownSecrets.ts"
-import { no_credentials } from "./Credentials.ts"
+import { no_credentials } from "./McpCredentials.ts"
 import { answer_refused } from "./MessageText.ts"
 import { stream_lost } from "./HttpTransport.ts"
 import type { Sdk } from "./Sdk.ts"

@@ -3,7 +3,7 @@
  */
 import { Effect, Layer } from "effect"
 import { McpServers } from "../../services/McpServers.ts"
-import * as Entries from "../../src/entry/Entries.ts"
+import * as Entries from "../../src/entry/ArgumentReaders.ts"
 import { McpToolNotFound } from "../../src/mcp/McpPin.ts"
 
 export const layer: Layer.Layer<McpServers> = Layer.succeed(

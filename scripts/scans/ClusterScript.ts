@@ -4,8 +4,8 @@
  */
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { call } from "../../layers/model/tape/ScriptedModelGateway.ts"
-import type { Seen, Step } from "../incident/Transcript.ts"
-import { outcomeOf, valueOf } from "../incident/Transcript.ts"
+import type { Seen, Step } from "../incident/IncidentTranscript.ts"
+import { outcomeOf, valueOf } from "../incident/IncidentTranscript.ts"
 
 interface Summary {
   readonly cluster_id: string

@@ -7,8 +7,8 @@ import type { Draft } from "../../src/platform/contracts/Draft.ts"
 import { targetOf } from "../../src/platform/contracts/Draft.ts"
 import type { FailurePattern } from "../../src/platform/FailurePatterns.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
-import type { Seen, Step } from "../incident/Transcript.ts"
-import { outcomeOf, valueOf } from "../incident/Transcript.ts"
+import type { Seen, Step } from "../incident/IncidentTranscript.ts"
+import { outcomeOf, valueOf } from "../incident/IncidentTranscript.ts"
 
 /** Patterns that a drafted card names. */
 const drafted_max = 3

@@ -4,8 +4,8 @@
 import { call } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { RecordCounts } from "../../src/platform/SummaryTool.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
-import type { Seen } from "../incident/Transcript.ts"
-import { outcomeOf, valueOf } from "../incident/Transcript.ts"
+import type { Seen } from "../incident/IncidentTranscript.ts"
+import { outcomeOf, valueOf } from "../incident/IncidentTranscript.ts"
 
 /** Whether the user asks for a summary. */
 export const speaksOfSummary = ({ asked }: Seen): boolean => /\b(?:summary|overview)\b/i.test(asked)

@@ -7,7 +7,7 @@ import { readJson } from "../../src/value/BoundedJson.ts"
 import { AgentName } from "../../src/value/Ids.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { toolKeyOf } from "../../src/tool/ToolSpec.ts"
-import { jsonOf, outcomeOf, read } from "../incident/Transcript.ts"
+import { jsonOf, outcomeOf, read } from "../incident/IncidentTranscript.ts"
 import type { FileTools } from "./ToolFile.ts"
 
 export const assistant_name: AgentName = AgentName.make("assistant")

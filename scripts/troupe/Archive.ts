@@ -4,7 +4,7 @@
 import { join } from "node:path"
 import { Clock, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import * as Stores from "../../layers/compose/assembly/Stores.ts"
+import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import * as ArchiveFile from "../../layers/sql/archive/ArchiveFile.ts"
 import * as RunExport from "../../layers/sql/archive/RunExport.ts"
 import * as RunImport from "../../layers/sql/archive/RunImport.ts"

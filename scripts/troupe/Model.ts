@@ -7,7 +7,7 @@ import * as ModelFromEnv from "../../layers/model/providers/ModelFromEnv.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { ModelError } from "../../services/ModelGateway.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
-import { script } from "../incident/Script.ts"
+import { script } from "../incident/IncidentScript.ts"
 import { Refused } from "../command/Refused.ts"
 
 export const modelOf = (

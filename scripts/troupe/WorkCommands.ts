@@ -5,7 +5,7 @@
  */
 import { Effect, Option, Redacted } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import * as Stores from "../../layers/compose/assembly/Stores.ts"
+import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import { Troupe } from "../../layers/compose/entries/Troupe.ts"
 import type { TroupeService } from "../../layers/compose/entries/Troupe.ts"
 import { layer as scripted } from "../../layers/model/tape/ScriptedModelGateway.ts"

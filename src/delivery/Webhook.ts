@@ -3,7 +3,7 @@
  * (https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md).
  */
 import { Schema } from "effect"
-import type { OutboxMessage } from "./Outbox.ts"
+import type { OutboxMessage } from "./OutboxMessage.ts"
 
 /** The topic whose messages go to the configured webhook. */
 export const webhook_topic = "webhook.deliver"

@@ -2,7 +2,7 @@
  * The operations on dead letters: messages of the outbox that could not be delivered.
  */
 import { Schema } from "effect"
-import { DeadLetter } from "../delivery/Outbox.ts"
+import { DeadLetter } from "../delivery/OutboxMessage.ts"
 import { MessageId } from "../value/Ids.ts"
 import { LetterFilters } from "./Filters.ts"
 import { operation } from "./Operation.ts"

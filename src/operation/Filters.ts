@@ -3,7 +3,7 @@
  */
 import { Schema } from "effect"
 import { CostGroup } from "../cost/CostTotal.ts"
-import { DeadLetterStatus } from "../delivery/Outbox.ts"
+import { DeadLetterStatus } from "../delivery/OutboxMessage.ts"
 import { AgentName, MessageId, RunId } from "../value/Ids.ts"
 import { WaitingFor } from "../run/RunItem.ts"
 import { RunStatus } from "../run/RunState.ts"

@@ -4,7 +4,7 @@
 import { Schema } from "effect"
 import { MessageId } from "../value/Ids.ts"
 import type { Tenant } from "../value/Ids.ts"
-import type { NewOutboxMessage } from "../delivery/Outbox.ts"
+import type { NewOutboxMessage } from "../delivery/OutboxMessage.ts"
 import { bounds_result } from "../value/BoundedJson.ts"
 import type { JsonBounds } from "../value/BoundedJson.ts"
 import { ChangesetRecord } from "./contracts/Changeset.ts"

@@ -10,7 +10,7 @@ import { RunLimits } from "../run/RunLimits.ts"
 import { evolve } from "../run/RunFold.ts"
 import type { FoldState } from "../run/RunState.ts"
 import * as RunStates from "../run/RunState.ts"
-import { callIdOf } from "./Approvals.ts"
+import { callIdOf } from "./ApprovalMessages.ts"
 import { required_prefix } from "../queue/ApprovalRequired.ts"
 
 export const LoopState = Schema.Literals([

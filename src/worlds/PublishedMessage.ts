@@ -1,7 +1,7 @@
 /**
  * Makes the outbox message that announces a published version. Versions of one world are delivered in order.
  */
-import type { NewOutboxMessage } from "../delivery/Outbox.ts"
+import type { NewOutboxMessage } from "../delivery/OutboxMessage.ts"
 import { MessageId } from "../value/Ids.ts"
 import type { Tenant } from "../value/Ids.ts"
 import { world_published_topic } from "./contracts/WorldVersionPublished.ts"

@@ -7,7 +7,7 @@ import * as NotificationService from "../../layers/channel/NotificationService.t
 import * as SlackChannel from "../../layers/channel/slack/SlackChannel.ts"
 import type * as Channels from "../../layers/compose/assembly/Channels.ts"
 import * as PooledRandom from "../../layers/compose/assembly/PooledRandom.ts"
-import * as Stores from "../../layers/compose/assembly/Stores.ts"
+import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import { ChannelName } from "../../src/conversation/ChannelBinding.ts"
 import * as S from "./Service.ts"
 

@@ -6,7 +6,7 @@ import { Webhook } from "standardwebhooks"
 import * as WebhookDelivery from "../../layers/channel/WebhookDelivery.ts"
 import { parseAddressRange } from "../../src/network/Address.ts"
 import { mayDial } from "../../src/network/Dialling.ts"
-import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
+import type { OutboxMessage } from "../../src/delivery/OutboxMessage.ts"
 import { CloudEvent, webhook_topic } from "../../src/delivery/Webhook.ts"
 import { MessageId, Tenant } from "../../src/value/Ids.ts"
 

@@ -1,7 +1,7 @@
 import { assert } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import { Approval, Decision } from "../../src/approval/Approval.ts"
-import { decisionOf, decodeResponse } from "../../src/semstreams/Approvals.ts"
+import { decisionOf, decodeResponse } from "../../src/semstreams/ApprovalMessages.ts"
 import type { LoopState } from "../../src/semstreams/Loop.ts"
 import * as Loop from "../../src/semstreams/Loop.ts"
 import { resultText } from "../../src/conversation/Transcript.ts"

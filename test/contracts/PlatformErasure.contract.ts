@@ -10,7 +10,7 @@ import { FailureClusterTriage } from "../../services/platform/FailureClusterTria
 import type { PlatformStores } from "../../services/platform/PlatformStores.ts"
 import { RecordImporter } from "../../services/platform/RecordImporter.ts"
 import { WorkspaceSettings } from "../../services/platform/WorkspaceSettings.ts"
-import { personal_texts } from "../../src/platform/contracts/PersonalTexts.ts"
+import { personal_texts } from "../../src/platform/contracts/RecordTexts.ts"
 import { WorkspaceReader } from "../../services/platform/WorkspaceReader.ts"
 import { SubjectErasure } from "../../services/SubjectErasure.ts"
 import type { Tenant } from "../../src/value/Ids.ts"

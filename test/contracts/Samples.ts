@@ -7,7 +7,7 @@ import type { Append, Fence } from "../../services/RunJournal.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import type { NewTask } from "../../services/TaskStore.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import type { NewOutboxMessage } from "../../src/delivery/Outbox.ts"
+import type { NewOutboxMessage } from "../../src/delivery/OutboxMessage.ts"
 import type { CallId, FrameId } from "../../src/value/Ids.ts"
 import {
   AgentName,

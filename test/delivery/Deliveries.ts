@@ -3,7 +3,7 @@
  */
 import { Effect, Layer, Redacted } from "effect"
 import * as WebhookDelivery from "../../layers/channel/WebhookDelivery.ts"
-import * as Stores from "../../layers/compose/assembly/Stores.ts"
+import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import * as MergedDeliveryHandlers from "../../layers/runtime/relay/MergedDeliveryHandlers.ts"
 import * as OutboxRelay from "../../layers/runtime/relay/OutboxRelay.ts"
 import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"

@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Stores from "../../layers/compose/assembly/Stores.ts"
+import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import { BlobStore } from "../../services/BlobStore.ts"
 import { Tenant } from "../../src/value/Ids.ts"
 import * as Homes from "../process/Homes.ts"

@@ -11,7 +11,7 @@ import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGate
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { Broker, BrokerRefused, BrokerUnavailable } from "../../services/Broker.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import type { BrokerResponse } from "../../src/agents/Broker.ts"
+import type { BrokerResponse } from "../../src/agents/BrokerTool.ts"
 import { graphAgent } from "../../src/graph/GraphAgent.ts"
 import { loadGraph } from "../../src/graph/ToolGraph.ts"
 import { AgentName, ConversationId } from "../../src/value/Ids.ts"

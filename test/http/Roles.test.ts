@@ -5,7 +5,7 @@ import { Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as Server from "../../layers/compose/entries/Server.ts"
-import * as Stores from "../../layers/compose/assembly/Stores.ts"
+import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import {
   calls,
   call,

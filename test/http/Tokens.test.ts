@@ -8,7 +8,7 @@ import { TokenId } from "../../src/value/Ids.ts"
 import type { Who } from "./Service.ts"
 import { ask, layer as service, layerWith, listen } from "./Service.ts"
 import { CallerToken } from "../../src/operation/Operation.ts"
-import * as Tokens from "../../layers/service/Tokens.ts"
+import * as Tokens from "../../layers/service/TokenEffects.ts"
 
 const path = "/v1/tokens"
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex")

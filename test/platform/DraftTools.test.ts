@@ -1,7 +1,7 @@
 /** The tools for drafts and for distillation alone: no model, no database, no loop. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as DraftTools from "../../layers/agents/platform/DraftTools.ts"
+import * as DraftTools from "../../layers/agents/platform/DraftHandlers.ts"
 import * as PatternTools from "../../layers/agents/platform/PatternTools.ts"
 import * as Platform from "../../layers/compose/assembly/Platform.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"

@@ -1,7 +1,7 @@
 /** The failure-cluster family alone: no model, no database, no loop (SA-30). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as FailureClusterTools from "../../layers/agents/platform/FailureClusterTools.ts"
+import * as FailureClusterTools from "../../layers/agents/platform/FailureClusterHandlers.ts"
 import * as Platform from "../../layers/compose/assembly/Platform.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { FailureClusterReader } from "../../services/platform/contracts/FailureClusterReader.ts"

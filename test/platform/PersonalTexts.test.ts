@@ -4,7 +4,7 @@ import { Schema } from "effect"
 import { AccessToken, token_texts } from "../../src/permission/AccessToken.ts"
 import { ChangesetState } from "../../src/platform/contracts/Changeset.ts"
 import { ClusterTriage } from "../../src/platform/contracts/FailureCluster.ts"
-import { personal_texts } from "../../src/platform/contracts/PersonalTexts.ts"
+import { personal_texts } from "../../src/platform/contracts/RecordTexts.ts"
 import {
   CardContent,
   DraftState,
@@ -12,7 +12,7 @@ import {
   RubricContent
 } from "../../src/platform/contracts/Draft.ts"
 import { DraftAuthor } from "../../src/platform/contracts/Draft.ts"
-import { candidate_texts } from "../../src/worlds/contracts/PersonalTexts.ts"
+import { candidate_texts } from "../../src/worlds/contracts/WorldTexts.ts"
 import { CandidateDraft, RuleCandidate } from "../../src/worlds/RuleCandidate.ts"
 import { SystemCard } from "../../src/platform/contracts/SystemCard.ts"
 import { Framework } from "../../src/platform/Framework.ts"

@@ -4,7 +4,7 @@
 import { flushCompileCache } from "node:module"
 import { Effect, Layer, Logger, Redacted } from "effect"
 import * as NodeMain from "../../layers/compose/entries/NodeMain.ts"
-import * as Stores from "../../layers/compose/assembly/Stores.ts"
+import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import * as ToolWorker from "../../layers/compose/assembly/ToolWorker.ts"
 import { ToolQueueConfig } from "../../layers/runtime/queue/ToolQueueConfig.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"

@@ -8,7 +8,7 @@ import { Tool, Toolkit } from "effect/ai"
 import { SqlClient } from "effect/sql"
 import * as NodeMain from "../../layers/compose/entries/NodeMain.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
-import * as Stores from "../../layers/compose/assembly/Stores.ts"
+import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import {
   call,
   calls,

@@ -10,7 +10,7 @@ import { Outbox } from "../../services/Outbox.ts"
 import { OutboxReader } from "../../services/OutboxReader.ts"
 import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import { StoreError } from "../../services/StoreError.ts"
-import type { OutboxMessage } from "../../src/delivery/Outbox.ts"
+import type { OutboxMessage } from "../../src/delivery/OutboxMessage.ts"
 import { MessageId, Tenant } from "../../src/value/Ids.ts"
 
 const tenant = Tenant.make("acme")

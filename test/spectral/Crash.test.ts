@@ -5,7 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import * as Stores from "../../layers/compose/assembly/Stores.ts"
+import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { Script } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AuthorizationDesk } from "../../services/AuthorizationDesk.ts"

@@ -1,7 +1,7 @@
 /** The Spectral Agent over small real tools under the names of its tables, and a runtime with it. */
 import { Effect, Layer, Result } from "effect"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
-import * as Stores from "../../layers/compose/assembly/Stores.ts"
+import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { Script } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { call } from "../../layers/model/tape/ScriptedModelGateway.ts"

@@ -8,7 +8,7 @@ import * as LocalWorldAgentRunner from "../../layers/agents/worlds/LocalWorldAge
 import * as WorldQuestions from "../../layers/agents/worlds/WorldQuestions.ts"
 import * as EphemeralWorlds from "../../layers/ephemeral/worlds/EphemeralWorlds.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
-import * as Stores from "../../layers/compose/assembly/Stores.ts"
+import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import * as WorldBridge from "../../layers/compose/assembly/WorldBridge.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"

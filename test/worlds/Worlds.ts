@@ -7,7 +7,7 @@ import * as LocalWorldAgentRunner from "../../layers/agents/worlds/LocalWorldAge
 import * as WorldTools from "../../layers/agents/worlds/WorldTools.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as Server from "../../layers/compose/entries/Server.ts"
-import * as Stores from "../../layers/compose/assembly/Stores.ts"
+import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import * as WorldBridge from "../../layers/compose/assembly/WorldBridge.ts"
 import * as EphemeralWorlds from "../../layers/ephemeral/worlds/EphemeralWorlds.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"

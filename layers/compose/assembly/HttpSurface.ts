@@ -16,7 +16,7 @@ import * as StandingTelemetry from "../../telemetry/StandingTelemetry.ts"
 import type { Checked } from "../options/CheckedServerOptions.ts"
 import { checkRouteOptions, checkServerOptions } from "../options/CheckedServerOptions.ts"
 import { checkCustomerAgents } from "../../service/CustomerRules.ts"
-import { Served } from "./Served.ts"
+import { Served } from "./ServedHttp.ts"
 import type { Options } from "../options/ServerOptions.ts"
 import type { RouteOptions } from "../options/ServerOptions.ts"
 

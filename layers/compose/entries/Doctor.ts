@@ -16,7 +16,7 @@ import * as ServerChecks from "../../sql/examination/ServerChecks.ts"
 import * as WorkChecks from "../../sql/examination/WorkChecks.ts"
 import type { App } from "./Replay.ts"
 import { directoryOf } from "./Replay.ts"
-import * as Stores from "../assembly/Stores.ts"
+import * as Stores from "../assembly/StoreLayers.ts"
 
 export type { Finding } from "../../sql/examination/Finding.ts"
 export { worstOf } from "../../sql/examination/Finding.ts"

@@ -3,7 +3,7 @@
  */
 import { Layer } from "effect"
 import * as Runtime from "../assembly/Runtime.ts"
-import * as Stores from "../assembly/Stores.ts"
+import * as Stores from "../assembly/StoreLayers.ts"
 
 /** A complete runtime except the model, which the embedder provides. */
 export const layer = <O extends Runtime.Options>(options: O) =>

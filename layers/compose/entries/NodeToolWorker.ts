@@ -33,7 +33,7 @@ export const startWorker = async (options: WorkerOptions): Promise<NodeToolWorke
   await Effect.runPromise(checkWorkerOptions(inMilliseconds<unknown>(options, 2)))
   const store = inMilliseconds<PostgresStore>(options.store)
   const config = inMilliseconds<Partial<ToolQueueConfig>>(options.config ?? {})
-  const { postgresStore } = await import("../assembly/Stores.ts")
+  const { postgresStore } = await import("../assembly/StoreLayers.ts")
   const { readEnvironment } = await import("../options/ReadEnvironment.ts")
   const ToolWorker = await import("../assembly/ToolWorker.ts")
   const OpenTelemetry = await import("../../telemetry/OpenTelemetry.ts")

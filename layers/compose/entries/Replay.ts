@@ -43,7 +43,7 @@ import { replayRun } from "../../runtime/replay/RunReplay.ts"
 import { callCatching } from "../../runtime/fiber/Catching.ts"
 import { policySubjectOf } from "../../runtime/tool/ToolGate.ts"
 import * as Graphs from "../assembly/Graphs.ts"
-import * as Stores from "../assembly/Stores.ts"
+import * as Stores from "../assembly/StoreLayers.ts"
 
 export { Cassette, CassetteEntries } from "../../../src/replay/Cassette.ts"
 

@@ -24,7 +24,7 @@ import type { RunPart, RunPartWith } from "../promises/RunStream.ts"
 import * as ServiceMethods from "../promises/ServiceMethods.ts"
 import type { Services, StartError } from "../promises/StartedLayer.ts"
 import * as StartedLayer from "../promises/StartedLayer.ts"
-import type { HttpMethods } from "../assembly/Served.ts"
+import type { HttpMethods } from "../assembly/ServedHttp.ts"
 
 export type { StartError } from "../promises/StartedLayer.ts"
 

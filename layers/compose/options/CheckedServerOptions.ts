@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto"
 import { Effect, Redacted, Schema } from "effect"
-import * as Entries from "../../../src/entry/Entries.ts"
+import * as Entries from "../../../src/entry/ArgumentReaders.ts"
 import { InvalidInput, shapeReader } from "../../../src/schema/InvalidInput.ts"
 import { inMilliseconds } from "../../../src/value/Times.ts"
 import { AgentName } from "../../../src/value/Ids.ts"

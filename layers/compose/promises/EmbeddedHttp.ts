@@ -4,8 +4,8 @@
 import { Context, Effect, Layer } from "effect"
 import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
 import type { Checked } from "../options/CheckedServerOptions.ts"
-import type { HttpMethods } from "../assembly/Served.ts"
-import { Served } from "../assembly/Served.ts"
+import type { HttpMethods } from "../assembly/ServedHttp.ts"
+import { Served } from "../assembly/ServedHttp.ts"
 
 const noHttp = () =>
   new InvalidInput({

@@ -4,7 +4,7 @@
 import { Effect } from "effect"
 import { AgentDirectory, hostedBy } from "../../../services/AgentDirectory.ts"
 import { RunList } from "../../../services/RunList.ts"
-import * as Entries from "../../../src/entry/Entries.ts"
+import * as Entries from "../../../src/entry/ArgumentReaders.ts"
 import type { Tenant } from "../../../src/value/Ids.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import type { Need } from "../../../src/run/Needs.ts"

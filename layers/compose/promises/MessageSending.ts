@@ -2,7 +2,7 @@
  * How a service sends messages: to the agent that a message names, or to the current agent of its conversation.
  */
 import { Effect, Result } from "effect"
-import * as Entries from "../../../src/entry/Entries.ts"
+import * as Entries from "../../../src/entry/ArgumentReaders.ts"
 import type { ConversationId } from "../../../src/value/Ids.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import { isLimitedToOwn } from "../../../src/principal/Rights.ts"

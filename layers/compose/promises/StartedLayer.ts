@@ -41,7 +41,7 @@ import * as OpenCalls from "./OpenCalls.ts"
 import * as Runtime from "../assembly/Runtime.ts"
 import { warnWhileBuilding } from "../assembly/SlowStart.ts"
 import { readEnvironment } from "../options/ReadEnvironment.ts"
-import * as Stores from "../assembly/Stores.ts"
+import * as Stores from "../assembly/StoreLayers.ts"
 import type { PostgresStore } from "../options/ServiceOptions.ts"
 
 /** The options with times as numbers, except those of HTTP, which are decoded separately. */

@@ -4,7 +4,7 @@
  */
 import { Cause, Effect, Schema } from "effect"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
-import * as Entries from "../../../src/entry/Entries.ts"
+import * as Entries from "../../../src/entry/ArgumentReaders.ts"
 import { RunId } from "../../../src/value/Ids.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import type { Cursor, FeedItem, FeedItems, OpenFeed } from "../../../services/AgentRuntime.ts"

@@ -5,7 +5,7 @@ import { Clock, Effect } from "effect"
 import type { DraftStore } from "../../../services/platform/contracts/DraftStore.ts"
 import type { Tenant } from "../../../src/value/Ids.ts"
 import type { Draft, DraftAuthor, DraftProposal } from "../../../src/platform/contracts/Draft.ts"
-import { personal_texts } from "../../../src/platform/contracts/PersonalTexts.ts"
+import { personal_texts } from "../../../src/platform/contracts/RecordTexts.ts"
 import { draftId } from "../../../src/platform/contracts/Draft.ts"
 import type { Publication } from "../../../src/platform/contracts/Draft.ts"
 import {

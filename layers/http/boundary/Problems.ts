@@ -36,7 +36,7 @@ import type {
   EventOutOfTime,
   EventTypeUnknown
 } from "../../../src/delivery/IncomingEvent.ts"
-import type { DeadLetterNotFound, DeadLetterResolved } from "../../../src/delivery/Outbox.ts"
+import type { DeadLetterNotFound, DeadLetterResolved } from "../../../src/delivery/OutboxMessage.ts"
 import type { InvalidInput } from "../../../src/schema/InvalidInput.ts"
 import type { AnchorMismatch } from "../../../src/memory/MemoryAnchors.ts"
 import type { ChangeRefused, RecordNotFound } from "../../../src/platform/contracts/RecordErrors.ts"

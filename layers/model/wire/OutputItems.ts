@@ -5,7 +5,7 @@
  */
 import type { ProviderToolName } from "../../../src/agent/ProviderTools.ts"
 import { isRecord, jsonText } from "./ProviderFound.ts"
-import type { RanTool } from "./ProviderTools.ts"
+import type { RanTool } from "./ProviderToolRequests.ts"
 import type { AssistantPart } from "./AssistantPart.ts"
 
 /** The kind of a turn's part that contains such an item. */

@@ -3,7 +3,7 @@
  * tenant's switch holds here at once, and in the other processes over the store about two seconds later, while it answers.
  */
 import { Clock, Effect, Layer, Semaphore } from "effect"
-import * as Entries from "../../../src/entry/Entries.ts"
+import * as Entries from "../../../src/entry/ArgumentReaders.ts"
 import type { Tenant } from "../../../src/value/Ids.ts"
 import { KillSwitch } from "../../../services/KillSwitch.ts"
 import { StoreError } from "../../../services/StoreError.ts"

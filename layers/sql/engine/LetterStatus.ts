@@ -1,7 +1,7 @@
 /**
  * The statuses of dead letters as the table stores them.
  */
-import type { DeadLetterStatus } from "../../../src/delivery/Outbox.ts"
+import type { DeadLetterStatus } from "../../../src/delivery/OutboxMessage.ts"
 import { storedStatus } from "./StoredStatus.ts"
 
 /** A number is never reused for another meaning. */

@@ -8,7 +8,7 @@
  */
 import { Clock, Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { NewOutboxMessage } from "../../../src/delivery/Outbox.ts"
+import type { NewOutboxMessage } from "../../../src/delivery/OutboxMessage.ts"
 import { MessageId } from "../../../src/value/Ids.ts"
 
 /** The notification channel of the outbox. Its notifications have no payload. */

@@ -6,12 +6,12 @@
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
-import type { Seen, Step } from "./Transcript.ts"
-import { outcomeOf, read, valueOf } from "./Transcript.ts"
+import type { Seen, Step } from "./IncidentTranscript.ts"
+import { outcomeOf, read, valueOf } from "./IncidentTranscript.ts"
 import { clusterScript, speaksOfClusters } from "../scans/ClusterScript.ts"
 import { draftScript, speaksOfDrafts } from "../scans/DraftScript.ts"
 import { speaksOfSummary, summaryScript } from "../scans/SummaryScript.ts"
-import { worldScript } from "../worlds/Script.ts"
+import { worldScript } from "../worlds/WorldScript.ts"
 
 const footer =
   "\n\n(I am a scripted model: no language model is configured. The tools and their results are real.)"

@@ -7,8 +7,8 @@ import { spectral_name } from "../../src/agents/Spectral.ts"
 import type { SpecialistName } from "../../src/agents/Spectral.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
-import type { Seen, Step } from "../incident/Transcript.ts"
-import { jsonOf, outcomeOf, read, valueOf } from "../incident/Transcript.ts"
+import type { Seen, Step } from "../incident/IncidentTranscript.ts"
+import { jsonOf, outcomeOf, read, valueOf } from "../incident/IncidentTranscript.ts"
 
 const schedules = /\b(hourly|daily|weekly)\b|\bevery (hour|day|week)\b/i
 const wantsChangeset = /\bapply\b.*?\b(change-?[a-z0-9-]*\d|[a-z0-9-]+-change-\d+)\b/i

@@ -5,8 +5,8 @@
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
-import type { Seen, Step } from "../incident/Transcript.ts"
-import { read, valueOf } from "../incident/Transcript.ts"
+import type { Seen, Step } from "../incident/IncidentTranscript.ts"
+import { read, valueOf } from "../incident/IncidentTranscript.ts"
 
 interface Gap {
   readonly topic: string

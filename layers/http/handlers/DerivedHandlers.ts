@@ -33,7 +33,7 @@ export const handlerOf =
     Effect.gen(function* () {
       const by = yield* CurrentPrincipal
       const token = yield* CurrentToken
-      return yield* perform(Effect.succeed({ ...params, ...query, ...payload } as never), by).pipe(
+      return yield* perform(Effect.succeed({ ...query, ...payload, ...params } as never), by).pipe(
         Effect.mapError((error) => problemOf(error)),
         Effect.provideService(CallerToken, token),
         Effect.provideService(CustomerAgents, customer_agents)

@@ -5,8 +5,8 @@
 import { IncomingMessage, ServerResponse } from "node:http"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
-import type { Unread } from "./Unread.ts"
-import { small_units } from "./Unread.ts"
+import type { Unread } from "./UnreadFrames.ts"
+import { small_units } from "./UnreadFrames.ts"
 
 /** The response object of Node. A Web request has none; its response is in the hands of the caller of the handler. */
 const responseOf = (request: HttpServerRequest.HttpServerRequest): ServerResponse | undefined => {

@@ -24,8 +24,8 @@ import { refusalOf } from "../boundary/RequestAdmission.ts"
 import { contentPolicy, makeHostCheck, withCorrelation, newCorrelation } from "./Edge.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
 import { CorrelationId } from "../boundary/StoreFaults.ts"
-import { countUnsent } from "../stream/Unsent.ts"
-import { makeUnread } from "../stream/Unread.ts"
+import { countUnsent } from "../stream/UnsentResponses.ts"
+import { makeUnread } from "../stream/UnreadFrames.ts"
 
 const respond = (problem: Problem): HttpServerResponse.HttpServerResponse =>
   ProblemDetails.toResponse({ ...problem })

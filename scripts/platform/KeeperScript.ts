@@ -7,8 +7,8 @@ import type { ModelRequest } from "../../services/ModelGateway.ts"
 import type { Json } from "../../src/value/Canonical.ts"
 import { isJsonObject } from "../../src/call/BodyPath.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
-import type { Seen, Step } from "../incident/Transcript.ts"
-import { jsonOf, read, valueOf } from "../incident/Transcript.ts"
+import type { Seen, Step } from "../incident/IncidentTranscript.ts"
+import { jsonOf, read, valueOf } from "../incident/IncidentTranscript.ts"
 import { keeper_slug } from "./Seeds.ts"
 
 const footer =

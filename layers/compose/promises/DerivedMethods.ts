@@ -3,7 +3,7 @@
  * as one object, and the effect is the one that HTTP performs.
  */
 import { Effect } from "effect"
-import * as Entries from "../../../src/entry/Entries.ts"
+import * as Entries from "../../../src/entry/ArgumentReaders.ts"
 import type { ArgumentsOf, Operation, ResultOf } from "../../../src/operation/Operation.ts"
 import type { NotEntitled } from "../../../src/principal/NotEntitled.ts"
 import type { InvalidInput } from "../../../src/schema/InvalidInput.ts"
