@@ -18,7 +18,10 @@ describe("the tests that are related to a change", () => {
   })
 
   it("are those that read a file, or start it", () => {
-    assert.include(relatedTests(["layers/sql/schema.sql"], 5).near, "test/sql/Schema.test.ts")
+    assert.include(
+      relatedTests(["scripts/deploy/compose.yaml"], 5).near,
+      "test/process/DeployFiles.test.ts"
+    )
     assert.include(relatedTests(["test/queue/README.md"], 5).near, "test/examples/Readmes.test.ts")
     assert.include(relatedTests(["scripts/release.ts"], 5).late, "test/release/Release.test.ts")
   })
