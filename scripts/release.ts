@@ -46,11 +46,11 @@ const git = (...args: ReadonlyArray<string>): Effect.Effect<string, Refused> =>
 
 /** A script of the repository, to its end; what it prints is shown. */
 const script = (args: ReadonlyArray<string>, failure: string): Effect.Effect<void, Refused> =>
-  Effect.suspend(() =>
-    spawnSync(process.execPath, args, { cwd: root, stdio: "inherit" }).status === 0
-      ? Effect.void
-      : refuse(failure)
-  )
+  Effect.suspend(() => {
+    const { signal, status } = spawnSync(process.execPath, args, { cwd: root, stdio: "inherit" })
+    if (status === 0) return Effect.void
+    return refuse(signal === null ? failure : `${failure} (${args[0]} was ended by ${signal})`)
+  })
 
 /** The version now. Fails where the two files do not agree. */
 const currentVersion = Effect.gen(function* () {

@@ -127,6 +127,9 @@ describe("a release is refused", () => {
     write("scripts/test.ts", "process.exit(1)\n")
     git("commit", "--all", "--quiet", "--message", "Fail")
     refuses(/a check failed; nothing was changed/, "0.2.0")
+    write("scripts/test.ts", `process.kill(process.pid, "SIGKILL")\n`)
+    git("commit", "--all", "--quiet", "--message", "Be killed")
+    refuses(/nothing was changed \(scripts\/test\.ts was ended by SIGKILL\)/, "0.2.0")
   })
 })
 
