@@ -2,11 +2,10 @@
  * The checks beside the tests: types, Effect diagnostics, lint, format and dead code.
  */
 import { spawnSync } from "node:child_process"
-import { readdirSync, rmSync, statSync } from "node:fs"
+import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { compiler_env } from "../command/CompilerEnv.ts"
 import { root, run, seconds } from "./Program.ts"
-import { reachSince } from "./Related.ts"
 
 const folders = ["src", "services", "layers", "test", "scripts"]
 
@@ -91,22 +90,11 @@ export const allChecks = (): ReadonlyArray<Check> => {
   return [types(files, 1), ...texts(files), ...deadCode]
 }
 
-/** From here on the compiler is done sooner with all files, by two checkers, than with what follows, which it gives to one. */
-const reach_max = 0.3
-
-/** What the compiler found out the last time, where it spares work. */
-const stateOfTypes = (): string => {
-  const file = join(root, kept, "types")
-  const found = statSync(file, { throwIfNoEntry: false })
-  if (found !== undefined && reachSince(found.mtimeMs) > reach_max) rmSync(file)
-  return file
-}
-
 /** Those that take seconds: of types what follows from what has changed since the last time, and no dead code. */
 export const quickChecks = (): ReadonlyArray<Check> => {
   const files = typescriptFiles()
   const all = types(files, 2)
-  const args = [...all.args, "--incremental", "--tsBuildInfoFile", stateOfTypes()]
+  const args = [...all.args, "--incremental", "--tsBuildInfoFile", `${kept}/types`]
   return [{ ...all, args }, ...texts(files)]
 }
 

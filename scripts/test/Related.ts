@@ -2,8 +2,7 @@
  * What has changed since a branch left main, and the tests that it may have broken.
  */
 import { spawnSync } from "node:child_process"
-import { statSync } from "node:fs"
-import { basename, join } from "node:path"
+import { basename } from "node:path"
 import { importsOf, load } from "../../test/HouseTree.ts"
 import * as Long from "../../test/Long.ts"
 import type { Tree } from "../../test/HouseTree.ts"
@@ -22,8 +21,6 @@ export const changedFiles = (): ReadonlyArray<string> | undefined => {
   const tracked = git("diff", "--name-only", base) ?? []
   return [...tracked, ...(git("ls-files", "--others", "--exclude-standard") ?? [])]
 }
-
-const house = () => load("src", "services", "layers", "test", "scripts")
 
 /** What these say holds for everything, and half of the tests name one that they make themselves. */
 const manifests = ["package.json", "package-lock.json"]
@@ -59,24 +56,19 @@ interface Related {
   readonly late: ReadonlyArray<string>
 }
 
-/** Those that are given, then what imports them, then what imports that: each file once. */
-const waves = function* (users: ReadonlyMap<string, Set<string>>, from: ReadonlyArray<string>) {
-  const seen = new Set(from)
-  for (let now = from; now.length > 0;) {
-    yield now
-    now = now
-      .flatMap((path) => [...(users.get(path) ?? [])])
-      .filter((path) => !seen.has(path) && seen.add(path))
-  }
-}
-
 /** The test files that reach what has changed, by the number of imports between; of as many, those of the same room first. */
 export const relatedTests = (changed: ReadonlyArray<string>, most: number): Related => {
-  const tree = house()
+  const tree = load("src", "services", "layers", "test", "scripts")
+  const users = usersIn(tree, changed)
   const rooms = new Set(changed.map(roomOf))
+  const seen = new Set(changed)
   const found: Array<string> = []
-  for (const wave of waves(usersIn(tree, changed), changed)) {
-    const tests = wave.filter((path) => path.endsWith(".test.ts") && tree.has(path)).toSorted()
+  const next = (paths: ReadonlyArray<string>) =>
+    paths
+      .flatMap((path) => [...(users.get(path) ?? [])])
+      .filter((path) => !seen.has(path) && seen.add(path))
+  for (let now = changed; now.length > 0; now = next(now)) {
+    const tests = now.filter((path) => path.endsWith(".test.ts") && tree.has(path)).toSorted()
     found.push(
       ...tests.filter((path) => rooms.has(roomOf(path))),
       ...tests.filter((path) => !rooms.has(roomOf(path)))
@@ -85,11 +77,4 @@ export const relatedTests = (changed: ReadonlyArray<string>, most: number): Rela
   const late = found.filter((path) => Long.late.includes(path))
   const short = found.filter((path) => !Long.late.includes(path))
   return { near: short.slice(0, most), far: short.slice(most), late }
-}
-
-/** Which part of all files reaches those that were written after a time, in ms since 1970. */
-export const reachSince = (time_ms: number): number => {
-  const tree = house()
-  const written = [...tree.keys()].filter((path) => statSync(join(root, path)).mtimeMs > time_ms)
-  return [...waves(usersIn(tree, []), written)].flat().length / tree.size
 }
