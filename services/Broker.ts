@@ -4,7 +4,7 @@
  */
 import { Context, Schema } from "effect"
 import type { Effect } from "effect"
-import type { BrokerResponse } from "../src/agents/BrokerTool.ts"
+import type { BrokerResponse } from "../src/builtin/BrokerTool.ts"
 
 /** The broker did not answer; a later request may succeed. */
 export class BrokerUnavailable extends Schema.TaggedError<BrokerUnavailable>()(

@@ -55,9 +55,9 @@ export const under = (name: string, ...packages: ReadonlyArray<string>): boolean
  */
 export const contexts: ReadonlyArray<string> = ["platform", "worlds", "core"]
 
-/** The context that a file belongs to: `layers/agents/worlds/WorldTools.ts` to worlds. */
+/** The context that a file belongs to: `layers/spectral/worlds/WorldTools.ts` to worlds. */
 export const contextOf = (path: string): string | undefined => {
-  const [, context] = /^(?:src|services|layers\/[^/]+)\/([^/]+)\//.exec(path) ?? []
+  const [, context] = /^(?:src|services|layers\/[^/]+)\/(?:spectral\/)?([^/]+)\//.exec(path) ?? []
   return context !== undefined && contexts.includes(context) ? context : undefined
 }
 
@@ -94,7 +94,7 @@ export const floors = {
     "tool capability permission approval run replay conversation delivery cost agent memory " +
     "erasure queue entry"
   ).split(" "),
-  features: "operation call graph mcp agents platform worlds semstreams".split(" ")
+  features: "operation call graph mcp builtin spectral semstreams".split(" ")
 } as const
 
 const heightOf = (room: string): number | undefined => {
@@ -114,6 +114,48 @@ export const floorRefusal = (path: string, name: string): string | undefined => 
   return above === undefined || below === undefined || above >= below
     ? undefined
     : `src/${from} is below ${to}`
+}
+
+/** What each room within a room may import beside itself. */
+export const inner: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<string>>>>> = {
+  // A call runs the same way whoever asks for it, so that `tool` knows nobody; `fiber` knows no run.
+  runtime: {
+    actor: ["loop", "approval", "directory", "feed", "fiber", "tool", "relay"],
+    loop: ["feed", "fiber", "tool"],
+    replay: ["loop", "directory", "fiber", "tool"],
+    queue: ["relay", "tool"],
+    relay: ["tool"],
+    approval: ["feed", "fiber", "tool"],
+    directory: ["tool"],
+    feed: ["fiber", "tool"],
+    tool: ["fiber"],
+    fiber: []
+  },
+  http: {
+    server: ["handlers", "stream", "boundary"],
+    handlers: ["stream", "boundary"],
+    stream: ["boundary"],
+    boundary: []
+  },
+  model: { providers: ["plan", "wire"], plan: ["wire"], tape: [], wire: [] },
+  compose: {
+    entries: ["promises", "assembly", "options"],
+    promises: ["assembly", "options"],
+    assembly: ["options"],
+    options: []
+  },
+  sql: {
+    stores: ["journal", "outbox", "tools", "semstreams", "engine"],
+    journal: ["engine"],
+    outbox: ["engine"],
+    tools: ["engine"],
+    spectral: ["engine"],
+    semstreams: ["journal", "engine"],
+    archive: ["engine"],
+    examination: ["engine"],
+    retention: ["archive", "engine"],
+    engine: []
+  }
 }
 
 /** The first circle of files that import one another, as the way around it; undefined if there is none. */

@@ -12,10 +12,10 @@ import {
   isOwn,
   roomOf,
   under,
-  contexts,
   contextOf,
   isContract,
   floors,
+  inner,
   floorRefusal,
   reach,
   plant
@@ -32,48 +32,6 @@ const floor = "network"
 /** Rooms that show operations to somebody. */
 const surfaces: ReadonlyArray<string> = ["http"]
 const pureRooms: ReadonlyArray<string | undefined> = ["runtime", "service", "ephemeral", "memory"]
-
-/** What each room within a room may import beside itself. */
-const inner: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<string>>>>> = {
-  // A call runs the same way whoever asks for it, so that `tool` knows nobody; `fiber` knows no run.
-  runtime: {
-    actor: ["loop", "approval", "directory", "feed", "fiber", "tool", "relay"],
-    loop: ["feed", "fiber", "tool"],
-    replay: ["loop", "directory", "fiber", "tool"],
-    queue: ["relay", "tool"],
-    relay: ["tool"],
-    approval: ["feed", "fiber", "tool"],
-    directory: ["tool"],
-    feed: ["fiber", "tool"],
-    tool: ["fiber"],
-    fiber: []
-  },
-  http: {
-    server: ["handlers", "stream", "boundary"],
-    handlers: ["stream", "boundary"],
-    stream: ["boundary"],
-    boundary: []
-  },
-  model: { providers: ["plan", "wire"], plan: ["wire"], tape: [], wire: [] },
-  compose: {
-    entries: ["promises", "assembly", "options"],
-    promises: ["assembly", "options"],
-    assembly: ["options"],
-    options: []
-  },
-  sql: {
-    stores: ["journal", "outbox", "tools", "engine"],
-    journal: ["engine"],
-    outbox: ["engine"],
-    tools: ["engine"],
-    platform: ["engine"],
-    worlds: ["engine"],
-    archive: ["engine"],
-    examination: ["engine"],
-    retention: ["archive", "engine"],
-    engine: []
-  }
-}
 
 /** The room and the room within it, for rooms that have some: `layers/runtime/loop/RunLoop.ts` is in runtime and loop. */
 const innerRoomOf = (path: string): readonly [room: string, inner: string] | undefined => {
@@ -173,13 +131,15 @@ const waysToTheLoop = (tree: Tree): ReadonlyArray<string> =>
     .filter((path) => path.startsWith("layers/http/"))
     .flatMap((path) =>
       [...reach(tree, path)]
-        .filter(([to]) => /^layers\/(runtime|agents)\//.test(to))
+        .filter(([to]) => /^layers\/(runtime|builtin|spectral|semstreams)\//.test(to))
         .map(([, way]) => way)
     )
 
 const srcRooms = Object.values(floors).flat().join(" ")
 const layerRooms =
-  "runtime service ephemeral sql model network calls mcp channel http telemetry agents semstreams memory compose"
+  "runtime service ephemeral sql model network calls mcp channel http telemetry builtin spectral semstreams memory compose"
+/** Features with ports of their own. */
+const features: ReadonlyArray<string> = ["spectral", "semstreams"]
 const vague = /^(utils?|common|helpers?|shared|types?|misc)$/i
 
 const misnamed = (path: string): string | undefined => {
@@ -191,8 +151,8 @@ const misnamed = (path: string): string | undefined => {
   const noun = file.replace(/\.ts$/, "")
   if (rooms.some((room) => vague.test(room)) || vague.test(noun)) return "names no subject"
   if (/(Live|Impl)$|^Base[A-Z]|Base$/.test(noun)) return "an answer is named how + port"
-  if (house === "services" && rooms.length > 0 && !contexts.includes(rooms[0]!)) {
-    return "services is one flat folder, but for contexts"
+  if (house === "services" && rooms.length > 0 && !features.includes(rooms[0]!)) {
+    return "services is one flat folder, but for features"
   }
   if (house === "layers" && rooms.length === 0) return "an answer lives in a room"
   const known = house === "src" ? srcRooms : layerRooms
@@ -253,20 +213,20 @@ describe("architecture", () => {
       ["layers/compose/A.ts", "@effect/sql-pg"],
       ["layers/compose/A.ts", "@ai-sdk/provider"],
       ["layers/compose/A.ts", "../../test/notes.ts"],
-      ["src/platform/A.ts", "../worlds/World.ts"],
-      ["src/run/A.ts", "../worlds/World.ts"],
-      ["src/worlds/contracts/A.ts", "../World.ts"],
-      ["services/core/A.ts", "../worlds/WorldReader.ts"],
-      ["layers/agents/platform/A.ts", "../worlds/WorldTools.ts"],
-      ["layers/agents/platform/A.ts", "../../../services/worlds/WorldReader.ts"],
-      ["layers/sql/platform/A.ts", "../worlds/SqlWorlds.ts"],
-      ["layers/ephemeral/platform/A.ts", "../worlds/EphemeralWorlds.ts"],
-      ["layers/agents/worlds/A.ts", "../../../services/platform/WorkspaceReader.ts"],
-      ["src/worlds/A.ts", "../platform/Framework.ts"],
-      ["src/agents/A.ts", "../platform/Framework.ts"],
-      ["services/platform/contracts/A.ts", "../WorkspaceReader.ts"],
-      ["layers/agents/A.ts", "./worlds/WorldTools.ts"],
-      ["layers/ephemeral/core/A.ts", "../../../services/worlds/RuleProposals.ts"]
+      ["src/spectral/platform/A.ts", "../worlds/World.ts"],
+      ["src/run/A.ts", "../spectral/worlds/World.ts"],
+      ["src/spectral/worlds/contracts/A.ts", "../World.ts"],
+      ["services/core/A.ts", "../spectral/worlds/WorldReader.ts"],
+      ["layers/spectral/platform/A.ts", "../worlds/WorldTools.ts"],
+      ["layers/spectral/platform/A.ts", "../../../services/spectral/worlds/WorldReader.ts"],
+      ["layers/sql/spectral/platform/A.ts", "../worlds/SqlWorlds.ts"],
+      ["layers/ephemeral/spectral/platform/A.ts", "../worlds/EphemeralWorlds.ts"],
+      ["layers/spectral/worlds/A.ts", "../../../services/spectral/platform/WorkspaceReader.ts"],
+      ["src/spectral/worlds/A.ts", "../platform/Framework.ts"],
+      ["src/spectral/agents/A.ts", "../platform/Framework.ts"],
+      ["services/spectral/platform/contracts/A.ts", "../WorkspaceReader.ts"],
+      ["layers/spectral/A.ts", "./worlds/WorldTools.ts"],
+      ["layers/ephemeral/core/A.ts", "../../../services/spectral/worlds/RuleProposals.ts"]
     ]
     for (const [path, name] of forbidden) {
       for (const text of [
@@ -279,6 +239,9 @@ describe("architecture", () => {
         assert.lengthOf(refusals(plant(path, text)), 1, `${path}: ${text}`)
       }
     }
+  })
+
+  it("sees each allowed import", () => {
     const allowed: ReadonlyArray<readonly [path: string, name: string]> = [
       ["src/operation/A.ts", "effect/http-api"],
       ["services/A.ts", "../src/value/Ids.ts"],
@@ -286,11 +249,14 @@ describe("architecture", () => {
       ["layers/mcp/A.ts", "../network/B.ts"],
       ["layers/http/handlers/A.ts", "../../service/B.ts"],
       ["layers/sql/engine/migrations/0001_first.ts", "./0001_runs.ts"],
-      ["src/platform/A.ts", "../worlds/contracts/WorldId.ts"],
-      ["src/agents/A.ts", "../platform/contracts/PlatformEvent.ts"],
-      ["layers/http/A.ts", "../../services/platform/contracts/ScanReader.ts"],
-      ["layers/agents/core/A.ts", "../../../services/worlds/contracts/WorldAgentRunner.ts"],
-      ["layers/compose/A.ts", "../agents/worlds/WorldTools.ts"]
+      ["src/spectral/platform/A.ts", "../worlds/contracts/WorldId.ts"],
+      ["src/spectral/agents/A.ts", "../platform/contracts/PlatformEvent.ts"],
+      ["layers/http/A.ts", "../../services/spectral/platform/contracts/ScanReader.ts"],
+      [
+        "layers/spectral/core/A.ts",
+        "../../../services/spectral/worlds/contracts/WorldAgentRunner.ts"
+      ],
+      ["layers/compose/A.ts", "../spectral/worlds/WorldTools.ts"]
     ]
     for (const [path, name] of allowed) {
       assert.deepEqual(refusals(plant(path, `import { x } from "${name}"\n`)), [])
@@ -347,20 +313,26 @@ describe("architecture", () => {
     }
     // Also not through a file of no context.
     const planted = new Map([
-      ["layers/agents/platform/A.ts", `import { b } from "../B.ts"\n`],
-      ["layers/agents/B.ts", `import { x } from "../../services/worlds/WorldReader.ts"\n`],
-      ["services/worlds/WorldReader.ts", ""]
+      ["layers/spectral/platform/A.ts", `import { b } from "../B.ts"\n`],
+      [
+        "layers/spectral/B.ts",
+        `import { x } from "../../services/spectral/worlds/WorldReader.ts"\n`
+      ],
+      ["services/spectral/worlds/WorldReader.ts", ""]
     ])
     assert.deepEqual(ways(planted, "platform"), [
-      "layers/agents/platform/A.ts > layers/agents/B.ts > services/worlds/WorldReader.ts"
+      "layers/spectral/platform/A.ts > layers/spectral/B.ts > services/spectral/worlds/WorldReader.ts"
     ])
   })
 
   it("SA-05 ST-38 gives no agent a way to what publishes rules or imports records, and finds contracts where their context is", () => {
-    const publishers = ["services/worlds/WorldPublisher.ts", "services/platform/RecordImporter.ts"]
+    const publishers = [
+      "services/spectral/worlds/WorldPublisher.ts",
+      "services/spectral/platform/RecordImporter.ts"
+    ]
     const ways = (tree: Tree) =>
       [...tree.keys()]
-        .filter((path) => path.startsWith("layers/agents/"))
+        .filter((path) => path.startsWith("layers/spectral/"))
         .flatMap((path) => publishers.flatMap((each) => reach(tree, path).get(each) ?? []))
     assert.deepEqual(
       publishers.filter((path) => !house.has(path)),
@@ -369,12 +341,12 @@ describe("architecture", () => {
     assert.deepEqual(ways(house), [])
     for (const publisher of publishers) {
       const planted = new Map([
-        ["layers/agents/worlds/A.ts", `import { x } from "../../../${publisher}"\n`],
+        ["layers/spectral/worlds/A.ts", `import { x } from "../../../${publisher}"\n`],
         [publisher, ""]
       ])
       assert.lengthOf(ways(planted), 1)
     }
-    const runner = "services/worlds/contracts/WorldAgentRunner.ts"
+    const runner = "services/spectral/worlds/contracts/WorldAgentRunner.ts"
     assert.isTrue(house.has(runner))
     assert.deepEqual(
       [...house.keys()].filter((path) => /\/contracts\//.test(path) && !isContract(path)),

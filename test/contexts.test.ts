@@ -29,8 +29,8 @@ describe("contexts", () => {
     assert.deepEqual(ways(house), [])
     const planted = new Map([
       ["layers/runtime/relay/A.ts", `import { b } from "../../../services/B.ts"\n`],
-      ["services/B.ts", `import { c } from "./platform/contracts/ScanReader.ts"\n`],
-      ["services/platform/contracts/ScanReader.ts", ""]
+      ["services/B.ts", `import { c } from "./spectral/platform/contracts/ScanReader.ts"\n`],
+      ["services/spectral/platform/contracts/ScanReader.ts", ""]
     ])
     assert.lengthOf(ways(planted), 1)
   })
@@ -52,7 +52,7 @@ describe("contexts", () => {
       taken(house).filter((name) => !name.startsWith("src/")),
       []
     )
-    const port = `import { x } from "../../../services/worlds/contracts/WorldAgentRunner.ts"\n`
-    assert.lengthOf(taken(plant("layers/agents/platform/A.ts", port)), 1)
+    const port = `import { x } from "../../../services/spectral/worlds/contracts/WorldAgentRunner.ts"\n`
+    assert.lengthOf(taken(plant("layers/spectral/platform/A.ts", port)), 1)
   })
 })

@@ -3,16 +3,16 @@
  */
 import { Layer } from "effect"
 import type { CallRecords } from "../../services/CallRecords.ts"
-import type { ComponentCatalog } from "../../services/ComponentCatalog.ts"
-import type { FlowState } from "../../services/FlowState.ts"
-import type { LoopStore } from "../../services/LoopStore.ts"
-import type { TriplePublisher } from "../../services/TriplePublisher.ts"
+import type { ComponentCatalog } from "../../services/semstreams/ComponentCatalog.ts"
+import type { FlowState } from "../../services/semstreams/FlowState.ts"
+import type { LoopStore } from "../../services/semstreams/LoopStore.ts"
+import type { TriplePublisher } from "../../services/semstreams/TriplePublisher.ts"
 import * as EphemeralCallRecords from "./EphemeralCallRecords.ts"
-import * as EphemeralComponentCatalog from "./EphemeralComponentCatalog.ts"
-import * as EphemeralFlowState from "./EphemeralFlowState.ts"
-import * as EphemeralLoopStore from "./EphemeralLoopStore.ts"
+import * as EphemeralComponentCatalog from "./semstreams/EphemeralComponentCatalog.ts"
+import * as EphemeralFlowState from "./semstreams/EphemeralFlowState.ts"
+import * as EphemeralLoopStore from "./semstreams/EphemeralLoopStore.ts"
 import type { EphemeralStore } from "./EphemeralStore.ts"
-import * as EphemeralTriplePublisher from "./EphemeralTriplePublisher.ts"
+import * as EphemeralTriplePublisher from "./semstreams/EphemeralTriplePublisher.ts"
 
 export const layer: Layer.Layer<
   CallRecords | ComponentCatalog | FlowState | LoopStore | TriplePublisher,

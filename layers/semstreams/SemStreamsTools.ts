@@ -5,7 +5,7 @@
  */
 import { Clock, Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { truncateUnits } from "../../src/value/CutText.ts"
-import type { Platform } from "../../src/agents/Triple.ts"
+import type { Platform } from "../../src/semstreams/Triple.ts"
 import { readJsonValue } from "../../src/value/BoundedJson.ts"
 import * as Entries from "../../src/entry/ArgumentReaders.ts"
 import { InvalidInput, inputReader } from "../../src/schema/InvalidInput.ts"

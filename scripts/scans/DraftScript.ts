@@ -3,9 +3,9 @@
  * before it proposes its publication.
  */
 import { call } from "../../layers/model/tape/ScriptedModelGateway.ts"
-import type { Draft } from "../../src/platform/contracts/Draft.ts"
-import { targetOf } from "../../src/platform/contracts/Draft.ts"
-import type { FailurePattern } from "../../src/platform/FailurePatterns.ts"
+import type { Draft } from "../../src/spectral/platform/contracts/Draft.ts"
+import { targetOf } from "../../src/spectral/platform/contracts/Draft.ts"
+import type { FailurePattern } from "../../src/spectral/platform/FailurePatterns.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import type { Seen, Step } from "../incident/IncidentTranscript.ts"
 import { outcomeOf, valueOf } from "../incident/IncidentTranscript.ts"

@@ -4,7 +4,7 @@
  * endpoints agents call directly.
  */
 import { Schema } from "effect"
-import { PlatformRecords } from "../../src/platform/PlatformRecords.ts"
+import { PlatformRecords } from "../../src/spectral/platform/PlatformRecords.ts"
 import { randomFrom } from "../start/SeededRandom.ts"
 import { outlines } from "./Outlines.ts"
 import type { Outline, Weakness } from "./Outlines.ts"

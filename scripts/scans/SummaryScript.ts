@@ -2,7 +2,7 @@
  * The Operations Agent on what is open in the workspace, without a language model: a script over its real tool.
  */
 import { call } from "../../layers/model/tape/ScriptedModelGateway.ts"
-import type { RecordCounts } from "../../src/platform/SummaryTool.ts"
+import type { RecordCounts } from "../../src/spectral/platform/SummaryTool.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import type { Seen } from "../incident/IncidentTranscript.ts"
 import { outcomeOf, valueOf } from "../incident/IncidentTranscript.ts"

@@ -2,10 +2,10 @@
  * The agents and tools that a run is replayed with: those of `npm start`, or those that a module exports.
  */
 import { Effect } from "effect"
-import * as OperationsTools from "../../layers/agents/OperationsTools.ts"
+import * as OperationsTools from "../../layers/spectral/agents/OperationsTools.ts"
 import type { App } from "../../layers/compose/entries/Replay.ts"
 import type { ToolServices } from "../../layers/compose/options/ServiceOptions.ts"
-import { operations } from "../../src/agents/Operations.ts"
+import { operations } from "../../src/spectral/agents/Operations.ts"
 import { loadApp } from "../command/AppModule.ts"
 import { Refused } from "../command/Refused.ts"
 

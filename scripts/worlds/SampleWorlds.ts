@@ -2,9 +2,9 @@
  * Four made-up worlds for the walk, the same on every machine: two are well tested and well supported, of the other two
  * neither is true.
  */
-import type { EvalSet, Provenance, Rule } from "../../src/worlds/World.ts"
-import { NewVersion } from "../../src/worlds/NewVersion.ts"
-import { WorldId } from "../../src/worlds/contracts/WorldId.ts"
+import type { EvalSet, Provenance, Rule } from "../../src/spectral/worlds/World.ts"
+import { NewVersion } from "../../src/spectral/worlds/NewVersion.ts"
+import { WorldId } from "../../src/spectral/worlds/contracts/WorldId.ts"
 import { randomFrom } from "../start/SeededRandom.ts"
 
 interface Outline {

@@ -227,7 +227,7 @@ const toolsOf = <R>(
     if (Result.isFailure(found)) {
       return wrong(
         name === broker_key
-          ? `tool "${name}" not found in registry. Add the tools of layers/agents/BrokerTools`
+          ? `tool "${name}" not found in registry. Add the tools of layers/builtin/BrokerTools`
           : found.failure.message
       )
     }

@@ -4,9 +4,15 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { Draft, DraftId, DraftKind, DraftReason, DraftStatus } from "../platform/contracts/Draft.ts"
-import { Version } from "../platform/contracts/Fact.ts"
-import { RecordId } from "../platform/contracts/RecordId.ts"
+import {
+  Draft,
+  DraftId,
+  DraftKind,
+  DraftReason,
+  DraftStatus
+} from "../spectral/platform/contracts/Draft.ts"
+import { Version } from "../spectral/platform/contracts/Fact.ts"
+import { RecordId } from "../spectral/platform/contracts/RecordId.ts"
 import { rolesFor } from "../principal/Rights.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { Limit } from "./Page.ts"

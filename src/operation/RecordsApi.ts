@@ -4,15 +4,24 @@
  */
 import { Effect, Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { ChangesetRecord, ChangesetStatus, ReviewNote } from "../platform/contracts/Changeset.ts"
+import {
+  ChangesetRecord,
+  ChangesetStatus,
+  ReviewNote
+} from "../spectral/platform/contracts/Changeset.ts"
 import {
   ClusterRecord,
   ClusterSeverity,
   ClusterStatus,
   LinkedFailure
-} from "../platform/contracts/FailureCluster.ts"
-import { ChangesetId, ClusterId, RecordId, ScanId } from "../platform/contracts/RecordId.ts"
-import { ScanRecord, ScanStatus } from "../platform/contracts/Scan.ts"
+} from "../spectral/platform/contracts/FailureCluster.ts"
+import {
+  ChangesetId,
+  ClusterId,
+  RecordId,
+  ScanId
+} from "../spectral/platform/contracts/RecordId.ts"
+import { ScanRecord, ScanStatus } from "../spectral/platform/contracts/Scan.ts"
 import { rolesFor } from "../principal/Rights.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { Limit } from "./Page.ts"

@@ -3,9 +3,9 @@
  * own; any other tool's value is its content, as JSON text.
  */
 import { Option, Schema } from "effect"
-import { actionRefusal, LoopDecision } from "../agents/Coordination.ts"
-import type { Platform } from "../agents/Triple.ts"
-import { loopEntity } from "../agents/Triple.ts"
+import { actionRefusal, LoopDecision } from "./Coordination.ts"
+import type { Platform } from "./Triple.ts"
+import { loopEntity } from "./Triple.ts"
 import type { ToolUserError } from "../error/ToolError.ts"
 import type { CallMessage, ResultMessage } from "../queue/CallMessage.ts"
 

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { IncomingEvent } from "../../src/delivery/IncomingEvent.ts"
-import { effectOf, event_types } from "../../src/agents/EventMessage.ts"
+import { effectOf, event_types } from "../../src/spectral/agents/EventMessage.ts"
 import { readEvent } from "../../src/delivery/IncomingEvent.ts"
 import { event, verdict } from "../channel/Service.ts"
 

@@ -19,7 +19,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Scope } from "effect"
-import * as FileTools from "../../layers/agents/FileHandlers.ts"
+import * as FileTools from "../../layers/builtin/FileHandlers.ts"
 import { failure, use } from "./Bodies.ts"
 
 /** POSIX's program that makes a named pipe, which Node cannot. */

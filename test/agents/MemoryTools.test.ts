@@ -1,7 +1,7 @@
 /** `recall`, `remember` and `correct` on a real runtime: who is asked, what is stored, and what goes back to the model. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as MemoryTools from "../../layers/agents/MemoryHandlers.ts"
+import * as MemoryTools from "../../layers/builtin/MemoryHandlers.ts"
 import * as ActorMemories from "../../layers/compose/assembly/ActorMemories.ts"
 import * as BuiltinTools from "../../layers/compose/assembly/BuiltinTools.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"

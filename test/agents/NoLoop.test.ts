@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { TriplePublisher } from "../../services/TriplePublisher.ts"
+import { TriplePublisher } from "../../services/semstreams/TriplePublisher.ts"
 import { called, stores, tenant } from "../conformance/Executors.ts"
 
 const calls = {

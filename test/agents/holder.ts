@@ -1,6 +1,6 @@
 /** A service that runs each program of its arguments, text of JavaScript, in a process group of its own, until it is killed. */
 import { Effect } from "effect"
-import * as ProcessGroup from "../../layers/agents/ProcessGroup.ts"
+import * as ProcessGroup from "../../layers/builtin/ProcessGroup.ts"
 
 const running = process.argv.slice(2).map((code) =>
   ProcessGroup.run({

@@ -1,7 +1,7 @@
 /** Tools of a client: the run waits for a result from outside, parks, survives restarts, and takes one result in time. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as ClientTools from "../../layers/agents/ClientTools.ts"
+import * as ClientTools from "../../layers/builtin/ClientTools.ts"
 import type { NodeService } from "../../layers/compose/promises/NodeService.ts"
 import type { Options } from "../../layers/compose/options/ServiceOptions.ts"
 import { start } from "../../layers/compose/entries/Embed.ts"

@@ -4,14 +4,14 @@
  */
 import { assert } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as CoordinationTools from "../../layers/agents/CoordinationTools.ts"
-import * as ObservationTools from "../../layers/agents/ObservationTools.ts"
+import * as CoordinationTools from "../../layers/semstreams/CoordinationTools.ts"
+import * as ObservationTools from "../../layers/semstreams/ObservationTools.ts"
 import * as SemStreams from "../../layers/compose/entries/SemStreams.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
 import { SemStreamsTools } from "../../layers/semstreams/SemStreamsTools.ts"
 import { StoreError } from "../../services/StoreError.ts"
-import type { TriplePublisher } from "../../services/TriplePublisher.ts"
+import type { TriplePublisher } from "../../services/semstreams/TriplePublisher.ts"
 import { configOf, tenant } from "./Component.ts"
 import { isRecord } from "./Vectors.ts"
 

@@ -1,6 +1,6 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import { ComponentCatalog } from "../../services/ComponentCatalog.ts"
+import { ComponentCatalog } from "../../services/semstreams/ComponentCatalog.ts"
 import type { Fields } from "./Executors.ts"
 import { called, meets, stores } from "./Executors.ts"
 import { conformance, hasShape, isRecord } from "./Vectors.ts"

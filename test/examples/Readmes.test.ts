@@ -194,7 +194,7 @@ describe("the README at the top", () => {
       "layers/channel/EmailChannel.ts",
       "layers/http/server/HttpService.ts",
       "src/run/RunEvent.ts",
-      "src/agents",
+      "src/spectral/agents",
       "layers/sql/engine/migrations",
       "test/contracts"
     ]) {

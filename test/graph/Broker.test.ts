@@ -1,7 +1,7 @@
 /** `nautilus.broker_request@1`, as a tool of an agent and as a node of a graph. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as BrokerTools from "../../layers/agents/BrokerTools.ts"
+import * as BrokerTools from "../../layers/builtin/BrokerTools.ts"
 import * as ActorMemories from "../../layers/compose/assembly/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
@@ -11,7 +11,7 @@ import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGate
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { Broker, BrokerRefused, BrokerUnavailable } from "../../services/Broker.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import type { BrokerResponse } from "../../src/agents/BrokerTool.ts"
+import type { BrokerResponse } from "../../src/builtin/BrokerTool.ts"
 import { graphAgent } from "../../src/graph/GraphAgent.ts"
 import { loadGraph } from "../../src/graph/ToolGraph.ts"
 import { AgentName, ConversationId } from "../../src/value/Ids.ts"

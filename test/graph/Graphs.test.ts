@@ -1,7 +1,7 @@
 /** Graphs through the gate and the journal: as runs of their own, and as what an agent delegates to. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Result, Schema } from "effect"
-import * as GraphText from "../../layers/agents/GraphText.ts"
+import * as GraphText from "../../layers/builtin/GraphText.ts"
 import * as GraphModelGateway from "../../layers/model/tape/GraphModelGateway.ts"
 import * as Replay from "../../layers/compose/entries/Replay.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"

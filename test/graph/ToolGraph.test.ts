@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
-import * as GraphText from "../../layers/agents/GraphText.ts"
+import * as GraphText from "../../layers/builtin/GraphText.ts"
 import { loadGraph } from "../../src/graph/ToolGraph.ts"
 import { fillTemplates } from "../../src/graph/StateTemplate.ts"
 

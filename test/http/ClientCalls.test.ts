@@ -1,7 +1,7 @@
 /** Calls that the client of a conversation answers, over HTTP. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as ClientTools from "../../layers/agents/ClientTools.ts"
+import * as ClientTools from "../../layers/builtin/ClientTools.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as Server from "../../layers/compose/entries/Server.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"

@@ -4,14 +4,14 @@ import {
   ScanCompleted,
   SupervisorRecommendationIssued,
   VerdictIssued
-} from "../../src/platform/contracts/PlatformEvent.ts"
+} from "../../src/spectral/platform/contracts/PlatformEvent.ts"
 import {
   ChangesetId,
   CycleId,
   FrameworkId,
   ScanId,
   SystemId
-} from "../../src/platform/contracts/RecordId.ts"
+} from "../../src/spectral/platform/contracts/RecordId.ts"
 
 const about = {
   scan_id: ScanId.make("scan-7"),

@@ -1,8 +1,8 @@
 /** What failure clusters have in common, as a pure function of them. */
 import { assert, describe, it } from "vitest"
 import { Schema } from "effect"
-import type { FailureCluster } from "../../src/platform/contracts/FailureCluster.ts"
-import { distilledPatterns, FailurePattern } from "../../src/platform/FailurePatterns.ts"
+import type { FailureCluster } from "../../src/spectral/platform/contracts/FailureCluster.ts"
+import { distilledPatterns, FailurePattern } from "../../src/spectral/platform/FailurePatterns.ts"
 import { sample } from "./Records.ts"
 
 const [known] = sample.clusters as [FailureCluster]

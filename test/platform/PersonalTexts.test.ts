@@ -2,21 +2,21 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { AccessToken, token_texts } from "../../src/permission/AccessToken.ts"
-import { ChangesetState } from "../../src/platform/contracts/Changeset.ts"
-import { ClusterTriage } from "../../src/platform/contracts/FailureCluster.ts"
-import { personal_texts } from "../../src/platform/contracts/RecordTexts.ts"
+import { ChangesetState } from "../../src/spectral/platform/contracts/Changeset.ts"
+import { ClusterTriage } from "../../src/spectral/platform/contracts/FailureCluster.ts"
+import { personal_texts } from "../../src/spectral/platform/contracts/RecordTexts.ts"
 import {
   CardContent,
   DraftState,
   DraftTitle,
   RubricContent
-} from "../../src/platform/contracts/Draft.ts"
-import { DraftAuthor } from "../../src/platform/contracts/Draft.ts"
-import { candidate_texts } from "../../src/worlds/contracts/WorldTexts.ts"
-import { CandidateDraft, RuleCandidate } from "../../src/worlds/RuleCandidate.ts"
-import { SystemCard } from "../../src/platform/contracts/SystemCard.ts"
-import { Framework } from "../../src/platform/Framework.ts"
-import { Workspace } from "../../src/platform/Workspace.ts"
+} from "../../src/spectral/platform/contracts/Draft.ts"
+import { DraftAuthor } from "../../src/spectral/platform/contracts/Draft.ts"
+import { candidate_texts } from "../../src/spectral/worlds/contracts/WorldTexts.ts"
+import { CandidateDraft, RuleCandidate } from "../../src/spectral/worlds/RuleCandidate.ts"
+import { SystemCard } from "../../src/spectral/platform/contracts/SystemCard.ts"
+import { Framework } from "../../src/spectral/platform/Framework.ts"
+import { Workspace } from "../../src/spectral/platform/Workspace.ts"
 import { literalsOf, textMembersOf } from "./SchemaWords.ts"
 
 const mark = JSON.stringify({ erased: "0".repeat(64) })

@@ -4,8 +4,8 @@ import {
   platform_events,
   readPlatformEvent,
   subjectOf
-} from "../../src/platform/contracts/PlatformEvent.ts"
-import type { PlatformTopic } from "../../src/platform/contracts/PlatformEvent.ts"
+} from "../../src/spectral/platform/contracts/PlatformEvent.ts"
+import type { PlatformTopic } from "../../src/spectral/platform/contracts/PlatformEvent.ts"
 import * as Events from "./Events.ts"
 
 const topics = Object.keys(platform_events) as ReadonlyArray<PlatformTopic>

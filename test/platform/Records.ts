@@ -1,7 +1,7 @@
 /** A small workspace: two frameworks, three scans, four clusters with failures, two change sets and three errors. */
 import { Schema } from "effect"
-import type { PlatformRecords } from "../../src/platform/PlatformRecords.ts"
-import { PlatformRecords as Records } from "../../src/platform/PlatformRecords.ts"
+import type { PlatformRecords } from "../../src/spectral/platform/PlatformRecords.ts"
+import { PlatformRecords as Records } from "../../src/spectral/platform/PlatformRecords.ts"
 
 /** A moment of the sample, in hours after its first. */
 export const at = (hours: number): number => 1_770_000_000_000 + hours * 3_600_000

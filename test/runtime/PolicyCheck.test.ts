@@ -2,7 +2,7 @@
 import { tmpdir } from "node:os"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Logger, Schema } from "effect"
-import * as CommandTool from "../../layers/agents/CommandHandler.ts"
+import * as CommandTool from "../../layers/builtin/CommandHandler.ts"
 import * as Replay from "../../layers/compose/entries/Replay.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"

@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import * as CoordinationTools from "../../layers/agents/CoordinationTools.ts"
+import * as CoordinationTools from "../../layers/semstreams/CoordinationTools.ts"
 import * as SemStreams from "../../layers/compose/entries/SemStreams.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"

@@ -12,16 +12,16 @@ describe("the walls of the reference application", () => {
     )
     const ways = (tree: Tree) =>
       [...tree.keys()]
-        .filter((path) => path.startsWith("layers/agents/"))
+        .filter((path) => /^layers\/(builtin|spectral|semstreams)\//.test(path))
         .filter((path) => mailboxes.some((mailbox) => reach(tree, path).has(mailbox)))
     for (const mailbox of mailboxes) assert.isTrue(house.has(mailbox), mailbox)
-    assert.deepEqual(ways(house), ["layers/agents/worlds/LocalWorldAgentRunner.ts"])
+    assert.deepEqual(ways(house), ["layers/spectral/worlds/LocalWorldAgentRunner.ts"])
     const planted = new Map([
-      ["layers/agents/A.ts", `import { x } from "../../services/B.ts"\n`],
+      ["layers/spectral/A.ts", `import { x } from "../../services/B.ts"\n`],
       ["services/B.ts", `import type { x } from "./TaskStore.ts"\n`],
       ["services/TaskStore.ts", ""]
     ])
-    assert.deepEqual(ways(planted), ["layers/agents/A.ts"])
+    assert.deepEqual(ways(planted), ["layers/spectral/A.ts"])
   })
 
   it("SA-27 keeps approvals of calls, what is authorised in advance and change sets apart", () => {
@@ -53,10 +53,16 @@ describe("the walls of the reference application", () => {
     assert.lengthOf(answers, 6)
     assert.deepEqual(mixed(house), [])
     const planted = new Map([
-      ["layers/sql/platform/A.ts", `import { x } from "../../../services/ApprovalRecords.ts"\n`],
+      [
+        "layers/sql/spectral/platform/A.ts",
+        `import { x } from "../../../../services/ApprovalRecords.ts"\n`
+      ],
       ["services/ApprovalRecords.ts", `import { x } from "./AuthorizationRecords.ts"\n`],
-      ["services/AuthorizationRecords.ts", `import { x } from "./platform/ChangeSets.ts"\n`],
-      ["services/platform/ChangeSets.ts", ""]
+      [
+        "services/AuthorizationRecords.ts",
+        `import { x } from "./spectral/platform/ChangeSets.ts"\n`
+      ],
+      ["services/spectral/platform/ChangeSets.ts", ""]
     ])
     assert.deepEqual(mixed(planted), [...planted.keys()].slice(0, 3))
   })

@@ -1,7 +1,7 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { TriplePublisher } from "../../services/TriplePublisher.ts"
+import { TriplePublisher } from "../../services/semstreams/TriplePublisher.ts"
 import { Tenant } from "../../src/value/Ids.ts"
 import { onEngines } from "./Engines.ts"
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { coverageGaps, supportOf, weaklySupported } from "../../src/worlds/Coverage.ts"
-import { worldModelCard } from "../../src/worlds/WorldModelCard.ts"
+import { coverageGaps, supportOf, weaklySupported } from "../../src/spectral/worlds/Coverage.ts"
+import { worldModelCard } from "../../src/spectral/worlds/WorldModelCard.ts"
 import { credit, privacy } from "./Worlds.ts"
 
 describe("coverage of a world", () => {

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { sampleWorlds } from "../../scripts/worlds/SampleWorlds.ts"
-import { NewVersion } from "../../src/worlds/NewVersion.ts"
-import { worldModelCard } from "../../src/worlds/WorldModelCard.ts"
+import { NewVersion } from "../../src/spectral/worlds/NewVersion.ts"
+import { worldModelCard } from "../../src/spectral/worlds/WorldModelCard.ts"
 
 describe("the worlds of the walk", () => {
   const cards = sampleWorlds().map(({ eval_sets, rules, world }) =>

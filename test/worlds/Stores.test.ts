@@ -1,8 +1,8 @@
 import { Layer } from "effect"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import * as EphemeralWorlds from "../../layers/ephemeral/worlds/EphemeralWorlds.ts"
+import * as EphemeralWorlds from "../../layers/ephemeral/spectral/worlds/EphemeralWorlds.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
-import * as SqlWorlds from "../../layers/sql/worlds/SqlWorlds.ts"
+import * as SqlWorlds from "../../layers/sql/spectral/worlds/SqlWorlds.ts"
 import { manyRecordsContract, worldsContract } from "../contracts/Worlds.contract.ts"
 import { engines } from "../sql/Engines.ts"
 

@@ -3,10 +3,10 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Result } from "effect"
-import type * as WorldToolBodies from "../../layers/agents/worlds/WorldTools.ts"
-import * as LocalWorldAgentRunner from "../../layers/agents/worlds/LocalWorldAgentRunner.ts"
-import * as WorldQuestions from "../../layers/agents/worlds/WorldQuestions.ts"
-import * as EphemeralWorlds from "../../layers/ephemeral/worlds/EphemeralWorlds.ts"
+import type * as WorldToolBodies from "../../layers/spectral/worlds/WorldTools.ts"
+import * as LocalWorldAgentRunner from "../../layers/spectral/worlds/LocalWorldAgentRunner.ts"
+import * as WorldQuestions from "../../layers/spectral/worlds/WorldQuestions.ts"
+import * as EphemeralWorlds from "../../layers/ephemeral/spectral/worlds/EphemeralWorlds.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import * as WorldBridge from "../../layers/compose/assembly/WorldBridge.ts"
@@ -16,14 +16,14 @@ import type { Script } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
-import { RuleProposals } from "../../services/worlds/RuleProposals.ts"
-import { WorldPublisher } from "../../services/worlds/WorldPublisher.ts"
-import { rule_page_max, WorldReader } from "../../services/worlds/WorldReader.ts"
-import { WorldAgentRunner } from "../../services/worlds/contracts/WorldAgentRunner.ts"
+import { RuleProposals } from "../../services/spectral/worlds/RuleProposals.ts"
+import { WorldPublisher } from "../../services/spectral/worlds/WorldPublisher.ts"
+import { rule_page_max, WorldReader } from "../../services/spectral/worlds/WorldReader.ts"
+import { WorldAgentRunner } from "../../services/spectral/worlds/contracts/WorldAgentRunner.ts"
 import { RunId } from "../../src/value/Ids.ts"
-import { WorldUnanswered } from "../../src/worlds/contracts/WorldAnswer.ts"
-import { WorldId } from "../../src/worlds/contracts/WorldId.ts"
-import { worldAgents, worldGovernance, WorldTools } from "../../src/worlds/WorldAgent.ts"
+import { WorldUnanswered } from "../../src/spectral/worlds/contracts/WorldAnswer.ts"
+import { WorldId } from "../../src/spectral/worlds/contracts/WorldId.ts"
+import { worldAgents, worldGovernance, WorldTools } from "../../src/spectral/worlds/WorldAgent.ts"
 import { eventually } from "../contracts/Contract.ts"
 import {
   asker,
@@ -378,12 +378,13 @@ const over = (runner: WorldAgentRunner["Service"]) =>
 describe("the modules of agents", () => {
   it("ST-39 know no runner of worlds: only the composition and the worlds' own room do", () => {
     const root = join(import.meta.dirname, "../..")
-    const modules = ["src/agents", "layers/agents"].flatMap((room) =>
-      readdirSync(join(root, room), { recursive: true, encoding: "utf8" })
-        .filter((name) => name.endsWith(".ts") && !name.startsWith("worlds/"))
-        .map((name) => join(room, name))
+    const modules = ["src/spectral", "layers/spectral", "layers/builtin", "src/builtin"].flatMap(
+      (room) =>
+        readdirSync(join(root, room), { recursive: true, encoding: "utf8" })
+          .filter((name) => name.endsWith(".ts") && !name.startsWith("worlds/"))
+          .map((name) => join(room, name))
     )
-    assert.include(modules, "src/agents/Operations.ts")
+    assert.include(modules, "src/spectral/agents/Operations.ts")
     const knowing = modules.filter((name) =>
       readFileSync(join(root, name), "utf8").includes("WorldAgentRunner")
     )

@@ -10,7 +10,7 @@ export const read = Effect.fnUntraced(function* (given: ReadonlyArray<string | T
   for (const graph of given) {
     if (typeof graph !== "string") loaded.push(graph)
     else {
-      const GraphText = yield* Effect.promise(() => import("../../agents/GraphText.ts"))
+      const GraphText = yield* Effect.promise(() => import("../../builtin/GraphText.ts"))
       loaded.push(yield* GraphText.read(graph))
     }
   }

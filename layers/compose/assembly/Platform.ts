@@ -11,28 +11,28 @@
  * ```
  */
 import type { Effect } from "effect"
-import type { PlatformStores } from "../../../services/platform/PlatformStores.ts"
+import type { PlatformStores } from "../../../services/spectral/platform/PlatformStores.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
-import { draftGovernance } from "../../../src/platform/DraftTools.ts"
-import { failureClusterGovernance } from "../../../src/platform/FailureClusterTools.ts"
-import { patternGovernance } from "../../../src/platform/PatternTool.ts"
-import { summaryGovernance } from "../../../src/platform/SummaryTool.ts"
-import * as ChangeTools from "../../agents/platform/ChangeHandlers.ts"
-import * as DraftTools from "../../agents/platform/DraftHandlers.ts"
-import * as FailureClusterTools from "../../agents/platform/FailureClusterHandlers.ts"
-import * as PatternTools from "../../agents/platform/PatternTools.ts"
-import * as SpecialistTools from "../../agents/platform/SpecialistHandlers.ts"
-import * as SummaryTools from "../../agents/platform/SummaryTools.ts"
+import { draftGovernance } from "../../../src/spectral/platform/DraftTools.ts"
+import { failureClusterGovernance } from "../../../src/spectral/platform/FailureClusterTools.ts"
+import { patternGovernance } from "../../../src/spectral/platform/PatternTool.ts"
+import { summaryGovernance } from "../../../src/spectral/platform/SummaryTool.ts"
+import * as ChangeTools from "../../spectral/platform/ChangeHandlers.ts"
+import * as DraftTools from "../../spectral/platform/DraftHandlers.ts"
+import * as FailureClusterTools from "../../spectral/platform/FailureClusterHandlers.ts"
+import * as PatternTools from "../../spectral/platform/PatternTools.ts"
+import * as SpecialistTools from "../../spectral/platform/SpecialistHandlers.ts"
+import * as SummaryTools from "../../spectral/platform/SummaryTools.ts"
 
-export { handlers as worldViews } from "../../agents/platform/WorldViewProjection.ts"
-export { layer as ephemeral } from "../../ephemeral/platform/EphemeralPlatform.ts"
-export { layer as sql } from "../../sql/platform/SqlPlatform.ts"
-export { RecordImporter } from "../../../services/platform/RecordImporter.ts"
+export { handlers as worldViews } from "../../spectral/platform/WorldViewProjection.ts"
+export { layer as ephemeral } from "../../ephemeral/spectral/platform/EphemeralPlatform.ts"
+export { layer as sql } from "../../sql/spectral/platform/SqlPlatform.ts"
+export { RecordImporter } from "../../../services/spectral/platform/RecordImporter.ts"
 export {
   platform_events,
   readPlatformEvent,
   subjectOf
-} from "../../../src/platform/contracts/PlatformEvent.ts"
+} from "../../../src/spectral/platform/contracts/PlatformEvent.ts"
 type Family = Effect.Effect<ReadonlyArray<GovernedTool>, MisdeclaredTool, PlatformStores>
 
 /** The tools of each of the Spectral Agent's specialists; they only read. */

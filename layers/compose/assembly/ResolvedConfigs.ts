@@ -11,7 +11,7 @@ import { refuseConfig } from "../../../src/call/ToolConfigRefused.ts"
 import type { MisdeclaredTool } from "../../../src/tool/MisdeclaredTool.ts"
 import type { GovernedTool } from "../../../src/tool/GovernedTool.ts"
 import type { Resolver } from "../../runtime/directory/LocalToolRegistry.ts"
-import type * as CodeTool from "../../agents/CodeTool.ts"
+import type * as CodeTool from "../../builtin/CodeTool.ts"
 import type * as ConfiguredTools from "../../calls/ConfiguredTools.ts"
 import type { ToolServices } from "../options/ServiceOptions.ts"
 
@@ -33,11 +33,11 @@ const configuredOf = Effect.fnUntraced(function* (
   const code = ofType(configs, "code")
   const platform = yield* Effect.promise(() => import("../../calls/ConfiguredTools.ts"))
   const called = yield* platform.tools({ ...calling, tools: configs.filter(callsPlatform) })
-  const ClientTools = yield* Effect.promise(() => import("../../agents/ClientTools.ts"))
+  const ClientTools = yield* Effect.promise(() => import("../../builtin/ClientTools.ts"))
   const answered = yield* ClientTools.tools({ tools: ofType(configs, "client") })
   const tools: ReadonlyArray<GovernedTool> = [...called, ...answered]
   if (code.length === 0) return tools
-  const scripts = yield* Effect.promise(() => import("../../agents/CodeTool.ts"))
+  const scripts = yield* Effect.promise(() => import("../../builtin/CodeTool.ts"))
   return [...tools, ...(yield* scripts.tools({ secrets, tools: code }))]
 })
 

@@ -15,9 +15,9 @@ import {
 import { Principal } from "../../../src/principal/Principal.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../../src/tool/GovernedTool.ts"
-import type { WorldAgentError } from "../../../src/worlds/contracts/WorldAnswer.ts"
-import { WorldQuestion } from "../../../src/worlds/contracts/WorldAnswer.ts"
-import { WorldAgentRunner } from "../../../services/worlds/contracts/WorldAgentRunner.ts"
+import type { WorldAgentError } from "../../../src/spectral/worlds/contracts/WorldAnswer.ts"
+import { WorldQuestion } from "../../../src/spectral/worlds/contracts/WorldAnswer.ts"
+import { WorldAgentRunner } from "../../../services/spectral/worlds/contracts/WorldAgentRunner.ts"
 
 const AskWorldAgent = Tool.make("ask_world_agent", {
   description:

@@ -39,7 +39,10 @@ import type {
 import type { DeadLetterNotFound, DeadLetterResolved } from "../../../src/delivery/OutboxMessage.ts"
 import type { InvalidInput } from "../../../src/schema/InvalidInput.ts"
 import type { AnchorMismatch } from "../../../src/memory/MemoryAnchors.ts"
-import type { ChangeRefused, RecordNotFound } from "../../../src/platform/contracts/RecordErrors.ts"
+import type {
+  ChangeRefused,
+  RecordNotFound
+} from "../../../src/spectral/platform/contracts/RecordErrors.ts"
 import type {
   AuthorizationNotFound,
   AuthorizationRefused,

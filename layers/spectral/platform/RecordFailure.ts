@@ -1,0 +1,44 @@
+/**
+ * The errors of the platform's tools for a record that does not exist, cannot be changed or cannot be read.
+ */
+import { Effect } from "effect"
+import type { StoreError } from "../../../services/StoreError.ts"
+import { ToolTransientError, ToolUserError } from "../../../src/error/ToolError.ts"
+import type {
+  ChangeRefused,
+  RecordNotFound
+} from "../../../src/spectral/platform/contracts/RecordErrors.ts"
+
+const toolError = (error: RecordNotFound | ChangeRefused | StoreError) => {
+  switch (error._tag) {
+    case "RecordNotFound":
+      return new ToolUserError({
+        kind: "not_found",
+        reason: `${error.kind.toUpperCase().replaceAll(" ", "_")}_NOT_FOUND`,
+        message: error.message
+      })
+    case "ChangeRefused":
+      return new ToolUserError({
+        kind: "invalid_args",
+        reason: "CHANGE_REFUSED",
+        message: `${error.message}; nothing was changed`
+      })
+    // The store's own message is left out, because a model can do nothing about it.
+    case "StoreError":
+      return new ToolTransientError({
+        kind: "external",
+        reason: "STORE_UNAVAILABLE",
+        message: "the store of the workspace's records did not answer"
+      })
+  }
+}
+
+export const orToolError: <A, R>(
+  self: Effect.Effect<A, RecordNotFound | ChangeRefused | StoreError, R>
+) => Effect.Effect<A, ToolTransientError | ToolUserError, R> = Effect.mapError(toolError)
+
+/** The first `limit` items, and whether there are more. The items were read with a limit one higher. */
+export const cut = <A>(items: ReadonlyArray<A>, limit: number) => ({
+  items: items.slice(0, limit),
+  more: items.length > limit
+})
