@@ -4,7 +4,6 @@
  */
 import { Clock, Effect, Layer, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
-import type { Migrator, SqlError } from "effect/sql"
 import { SqlClient } from "effect/sql"
 import type { Tenant } from "../../../../src/value/Ids.ts"
 import { WorldUnknown } from "../../../../src/spectral/worlds/contracts/WorldAnswer.ts"
@@ -38,6 +37,8 @@ import {
   WorldReader
 } from "../../../../services/spectral/worlds/WorldReader.ts"
 import type { RulePage } from "../../../../services/spectral/worlds/WorldReader.ts"
+import type { StartError } from "../../engine/Migrations.ts"
+import * as SpectralTables from "../SpectralTables.ts"
 import { rowDecoder } from "../../engine/DecodedRows.ts"
 import { inTransaction, orStoreError } from "../../engine/SqlFailure.ts"
 import * as TenantReads from "../../engine/TenantReads.ts"
@@ -266,7 +267,7 @@ const proposals = (of: WorldReads): RuleProposals["Service"] => {
 /** Needs a database that `SqlStores` has migrated. */
 export const layer: Layer.Layer<
   WorldReader | WorldPublisher | RuleProposals,
-  Migrator.MigrationError | SqlError.SqlError,
+  StartError,
   SqlClient.SqlClient | Outbox
 > = Layer.unwrap(
   Effect.gen(function* () {
@@ -285,4 +286,4 @@ export const layer: Layer.Layer<
       Layer.succeed(RuleProposals, proposals(of))
     )
   })
-).pipe(Layer.provide(Layer.merge(SecureRandom.layerWebCrypto, TenantReads.layer)))
+).pipe(Layer.provide(Layer.merge(SecureRandom.layerWebCrypto, SpectralTables.layer)))
