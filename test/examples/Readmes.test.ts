@@ -11,7 +11,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/value/Ids.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import { servers_max } from "../../src/mcp/McpServer.ts"
-import { blocksOf, guides, proseOf, readmes, root } from "./Readmes.ts"
+import { blocksOf, examples, guides, proseOf, readmes, root } from "./Readmes.ts"
 
 interface Manifest {
   readonly version: string
@@ -19,10 +19,6 @@ interface Manifest {
   readonly scripts: Readonly<Record<string, string>>
 }
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest
-
-const examples = readdirSync(import.meta.dirname)
-  .filter((name) => /^[a-z].*\.ts$/.test(name))
-  .map((name) => ({ name, text: readFileSync(join(import.meta.dirname, name), "utf8") }))
 
 const front = readmes[0]!
 const pages = [...readmes, ...guides]
@@ -63,22 +59,16 @@ describe("the READMEs", () => {
   })
 
   it("print code of examples that run, and link the file", () => {
-    for (const readme of readmes) {
-      const linked = linksOf(readme)
+    for (const page of pages) {
+      const linked = linksOf(page)
       for (const language of ["ts", "yaml"]) {
-        for (const code of blocksOf(readme.text, language)) {
-          const holding = examples.filter(({ text }) => text.includes(code))
-          const names = holding.map(({ name }) => `test/examples/${name}`)
-          const isLinked = names.some((name) => linked.includes(name))
-          assert.isTrue(isLinked, `${readme.path} prints what no linked example has:\n${code}`)
+        for (const block of blocksOf(page.text, language)) {
+          const holding = examples.filter(({ code }) => code.includes(block))
+          const isLinked = holding.some(({ name }) => linked.includes(`test/examples/${name}.ts`))
+          assert.isTrue(isLinked, `${page.path} prints what no linked example has:\n${block}`)
         }
       }
     }
-  })
-
-  it("show every example", () => {
-    const linked = new Set(readmes.flatMap(linksOf))
-    for (const { name } of examples) assert.isTrue(linked.has(`test/examples/${name}`), name)
   })
 
   it("name files and folders that exist", () => {
@@ -125,6 +115,23 @@ describe("the READMEs", () => {
         if (!line.startsWith("|")) assert.isAtMost(line.length, 130, `${path}: ${line}`)
       }
     }
+  })
+})
+
+describe("the shelf of recipes", () => {
+  const shelf = rooms.find(({ path }) => path === "test/examples/README.md")!
+  const lines = shelf.text.split("\n")
+
+  it("has every example once, with a line of what it shows, on at most 90 lines", () => {
+    const recipes = lines.filter((line) => line.startsWith("- "))
+    for (const line of recipes)
+      assert.match(line, /^- (?:\[\w+\.ts\]\(\w+\.ts\)(?:, )?)+: \S.*[.]$/)
+    const named = recipes.flatMap((text) => linksOf({ path: shelf.path, text }))
+    assert.deepEqual(
+      named.toSorted(),
+      examples.map(({ name }) => `test/examples/${name}.ts`).toSorted()
+    )
+    assert.isAtMost(lines.length, 91)
   })
 })
 
