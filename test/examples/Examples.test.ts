@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { flags } from "../process/Bundle.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 import * as EmptyPglite from "../sql/EmptyPglite.ts"
-import { blocksOf, examples, readmes, root } from "./Readmes.ts"
+import { blocksOf, comparisons, examples, readmes, root } from "./Readmes.ts"
 
 const execute = promisify(execFile)
 
@@ -68,7 +68,7 @@ const assertPrinted = (name: string): void => {
 
 /** The blocks of a page that are in an example. */
 const blocksIn = (path: string, name: string, language: string): ReadonlyArray<string> => {
-  const { text } = readmes.find((page) => page.path === path)!
+  const { text } = [...readmes, ...comparisons].find((page) => page.path === path)!
   const { code } = examples.find((example) => example.name === name)!
   return blocksOf(text, language).filter((block) => code.includes(block))
 }
@@ -108,6 +108,10 @@ const shown: Readonly<Record<string, readonly [shows: string, pages?: Record<str
   express: ["takes a message in Express", { "layers/http/README.md": 1 }],
   fastify: ["takes a message in Fastify"],
   fixture: ["runs as it was recorded, and diverges where a result has changed"],
+  fromaisdk: ["streams, asks and goes on", { "test/examples/coming-from-ai-sdk.md": 1 }],
+  fromlanggraph: ["runs what was changed", { "test/examples/coming-from-langgraph.md": 1 }],
+  frommastra: ["asks within a graph", { "test/examples/coming-from-mastra.md": 1 }],
+  fromopenai: ["asks after a handoff", { "test/examples/coming-from-openai-agents.md": 1 }],
   graph: ["orders what is missing, asked directly and by an agent"],
   handoff: ["shows who answers", { "layers/compose/README.md": 1 }],
   hono: ["takes a message in Hono", { "layers/http/README.md": 1 }],

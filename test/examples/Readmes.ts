@@ -31,6 +31,11 @@ export const guides: ReadonlyArray<Readme> = ["CONTRIBUTING.md", "SECURITY.md"].
 
 const here = readdirSync(import.meta.dirname).toSorted()
 
+/** For people who come from another framework. */
+export const comparisons: ReadonlyArray<Readme> = here
+  .filter((name) => /^coming-from-.*\.md$/.test(name))
+  .map((name) => read(`test/examples/${name}`))
+
 export interface Example {
   /** Without its ending. */
   readonly name: string
