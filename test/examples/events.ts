@@ -48,3 +48,8 @@ console.log(notices.map(({ text }) => text))
 const ids = notices.map(({ id }) => id)
 console.log(await troupe.readNotices(ids, olga))
 await troupe.stop()
+
+// Output:
+// event~changeset:cs-1 true false
+// [ 'Answers are too long. Change set cs-1 waits for your review.' ]
+// { marked: 1 }
