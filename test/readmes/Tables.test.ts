@@ -3,6 +3,8 @@ import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { defaults as http } from "../../layers/http/boundary/HttpSettings.ts"
 import { ToolQueueConfig } from "../../layers/runtime/queue/ToolQueueConfig.ts"
+import { boundRows, bounds } from "../bench/Bounds.ts"
+import { load } from "../HouseTree.ts"
 import { absentOf, filled, membersOf, tableNames } from "./Tables.ts"
 import { readmes, root } from "../examples/Readmes.ts"
 
@@ -40,6 +42,21 @@ describe("the tables of the READMEs", () => {
         const texts = Array.isArray(value) ? value.map(said) : [said(value)]
         for (const text of texts) if (text !== undefined) expect(absentOf(member)).toContain(text)
       }
+    }
+  })
+
+  it("have the bounds of the bench: each is that of a row, and no row has another", () => {
+    const texts = [...load("test/bench")].flatMap(([path, text]) =>
+      /\/(?:Bounds|Bench\.test)\.ts$/.test(path) ? [] : [text]
+    )
+    const used = texts.flatMap((text) =>
+      [...text.matchAll(/\bbounds\.(\w+)/g)].map(([, name]) => name!)
+    )
+    expect([...new Set(used)].toSorted()).toEqual(Object.keys(bounds).toSorted())
+    for (const text of texts) expect(text).not.toMatch(/\bkind: "at (?:most|least)"/)
+    // What is promised is measured, and kept.
+    for (const [work, measured, promise, , kept] of boundRows()) {
+      if (promise !== "") expect([measured !== "", kept !== ""], work).toEqual([true, true])
     }
   })
 })

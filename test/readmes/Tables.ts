@@ -11,6 +11,7 @@ import { Authentication, Needs } from "../../src/operation/Boundary.ts"
 import { TroupeApi } from "../../src/operation/TroupeApi.ts"
 import type { Reach, RightName } from "../../src/principal/Rights.ts"
 import { rights, rolesFor } from "../../src/principal/Rights.ts"
+import { boundRows } from "../bench/Bounds.ts"
 import { root } from "../examples/Readmes.ts"
 
 export interface Member {
@@ -139,6 +140,7 @@ const tables: Readonly<Record<string, (readme: string) => string>> = {
   "http-settings": options(["layers/http/boundary/HttpSettings.ts", "HttpSettings"]),
   worker: options([`${compose}/WorkerOptions.ts`, "WorkerOptions"]),
   queue: options(["layers/runtime/queue/ToolQueueConfig.ts", "ToolQueueConfig"]),
+  bounds: () => table(["work", "measured", "promise", "ambition", "kept"], boundRows()),
   rights: rightsTable,
   routes
 }
