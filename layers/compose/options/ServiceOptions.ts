@@ -30,6 +30,7 @@ import type { RetentionOptions } from "../../sql/retention/Retention.ts"
 
 /** A connection URL, which begins with `postgres://` or `postgresql://`, and settings of its client. */
 export interface PostgresStore extends PostgresSettings {
+  /** The URL, with user and password. A URL of another kind rejects the start. */
   readonly postgres: string
 }
 
@@ -39,11 +40,14 @@ export interface PostgresStore extends PostgresSettings {
 export interface BindTo {
   /** `in_app`, or the name of a channel. */
   readonly channel: string
+  /** Where in that channel: an e-mail address, a Slack channel. */
   readonly address: string
+  /** The id of the principal who is told. */
   readonly recipient: string
 }
 
 export interface EventOptions {
+  /** The name of an agent of this process; another one rejects the start. */
   readonly agent: string
   /** The channels that a conversation is bound to if an event begins it. Absent = none: it is available only through this API. */
   readonly bindings?: ReadonlyArray<BindTo>
