@@ -21,6 +21,7 @@ const written: Readonly<Record<string, string>> = {
   Principal: `ConstructorParameters<typeof import("troupe").Principal>[0]`,
   prices: `import("troupe").PriceTable.PriceTable`,
   start: `import("troupe/embed").Options`,
+  "start.store": `Extract<NonNullable<import("troupe/embed").Options["store"]>, { postgres: string }>`,
   "start.http": `NonNullable<import("troupe/embed").Options["http"]>`,
   "start.http.settings": `NonNullable<NonNullable<import("troupe/embed").Options["http"]>["settings"]>`,
   "prices.prices": `import("troupe").PriceTable.PriceTable["prices"][number]`,

@@ -141,6 +141,8 @@ const tables: Readonly<Record<string, (readme: string) => string>> = {
   worker: options([`${compose}/WorkerOptions.ts`, "WorkerOptions"]),
   queue: options(["layers/runtime/queue/ToolQueueConfig.ts", "ToolQueueConfig"]),
   bounds: () => table(["work", "measured", "promise", "ambition", "kept"], boundRows()),
+  postgres: options(["layers/sql/engine/Postgres.ts", "PostgresSettings"]),
+  retention: options(["layers/sql/retention/Retention.ts", "RetentionOptions"]),
   rights: rightsTable,
   routes
 }
