@@ -149,7 +149,7 @@ export class MemoryStore extends Context.Service<
     ): Effect.Effect<ReadonlyArray<StaleScope>, StoreError>
     /** Removes persistent rows from before `before` (ms since 1970), oldest first; at most `limit` (1,000). Returns how many. */
     expire(before: number, limit: number): Effect.Effect<number, StoreError>
-    /** Removes each row of the tenant that names the subject: as its subject, in its text or in the anchor of its tier. */
+    /** Removes each row of the tenant that names the subject: as its subject, in its text or in an anchor. */
     erase(tenant: Tenant, subject: string): Effect.Effect<Erasure, StoreError>
     /**
      * Registers a canonical text, or replaces the one with the same name. At most 1,000 texts for each place. Existing rows stay
