@@ -2,7 +2,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join, posix } from "node:path"
 import { assert, describe, it } from "vitest"
-import { defaults as http } from "../../layers/http/boundary/HttpSettings.ts"
 import { steps_max } from "../../layers/mcp/CountedCode.ts"
 import { circuit_default } from "../../layers/model/plan/ModelPlan.ts"
 import { limits_default } from "../../layers/model/plan/ProviderLimiter.ts"
@@ -182,16 +181,7 @@ const number = (value: number) => value.toLocaleString("en-US")
 describe("a README's bounds", () => {
   const agent = AgentSpec.make({ name: AgentName.make("a"), instructions: "" })
   const limits = RunLimits.make({})
-  const both = (principal: number, tenant: number) => `${number(principal)} and ${number(tenant)}`
   const said: Readonly<Record<string, ReadonlyArray<string>>> = {
-    "layers/http/README.md": [
-      `${both(http.messages_principal_per_minute, http.messages_tenant_per_minute)} messages`,
-      `${both(http.requests_principal_per_minute, http.requests_tenant_per_minute)} requests`,
-      `${both(http.streams_principal_max, http.streams_tenant_max)} event streams`,
-      `${http.unread_units_max / 1_000_000} million characters (\`unread_units_max\`)`,
-      `${number(http.streams_max)} event streams (503 beyond)`,
-      `${http.unsent_bytes_max / 1_000_000} MB together (\`unsent_bytes_max\`)`
-    ],
     "layers/mcp/README.md": [`after ${number(steps_max)} steps`, `At most ${servers_max} servers`],
     "layers/model/README.md": [
       `in a bounded queue | ${limits_default.concurrent_max} |`,
@@ -259,16 +249,6 @@ describe("the README at the top", () => {
 })
 
 describe("the README of embedding", () => {
-  it("explains every option of start", () => {
-    const source = readFileSync(join(root, "layers/compose/options/ServiceOptions.ts"), "utf8")
-    const declared = /^export interface Options \{\n([\s\S]*?)^\}/m.exec(source)![1]!
-    const options = [...declared.matchAll(/^  readonly (\w+)\??:/gm)].map(([, name]) => name!)
-    assert.isAtLeast(options.length, 14)
-    const { text } = rooms.find(({ path }) => path === "layers/compose/README.md")!
-    const section = text.slice(text.indexOf("## start"), text.indexOf("## Send"))
-    for (const option of options) assert.include(section, `\`${option}\``)
-  })
-
   it("lists every entry of the package", () => {
     const { text } = rooms.find(({ path }) => path === "layers/compose/README.md")!
     for (const [key, target] of Object.entries(manifest.exports)) {

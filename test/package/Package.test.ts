@@ -18,6 +18,7 @@ import { build as esbuild } from "esbuild"
 import { build as vite } from "vite"
 import * as Homes from "../process/Homes.ts"
 import { app, endedRun, replayedAlike } from "../replay/EmbeddedRun.ts"
+import { shownIn } from "./Hovers.ts"
 import type { Packed } from "./Packed.ts"
 import { done, install, pack, root } from "./Packed.ts"
 
@@ -149,6 +150,12 @@ describe("the packed package", () => {
         )
       }
     }
+  }, 240_000)
+
+  it("shows a sentence in an editor for everything that an application writes", () => {
+    const { members, silent } = shownIn(packed.project)
+    assert.deepStrictEqual(silent, [])
+    assert.isAtLeast(members, 300)
   }, 240_000)
 
   it("is bundled by esbuild and by Vite, with the optional peers as the only external packages", async () => {
