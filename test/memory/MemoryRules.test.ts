@@ -41,7 +41,10 @@ describe("anchors of a memory", () => {
     assert.strictEqual(Anchors.placeOfMemory(a), "operator/olga")
     assert.notDeepEqual(Anchors.persistentScope(a), Anchors.persistentScope(b))
     assert.notDeepEqual(Anchors.sessionScope(a), Anchors.sessionScope(b))
-    assert.strictEqual(Anchors.placeOfMemory(owner("operator", "olga:t2")), Anchors.placeOfMemory(a))
+    assert.strictEqual(
+      Anchors.placeOfMemory(owner("operator", "olga:t2")),
+      Anchors.placeOfMemory(a)
+    )
   })
 })
 

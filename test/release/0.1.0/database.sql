@@ -1614,7 +1614,7 @@ INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, in
 VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1795930070753', '1', '1');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('1', '2026-11-29 05:27:48.741+00', 'first');
+VALUES ('1', '2026-11-29 05:27:48.741+00', 'start');
 ----
 INSERT INTO troupe.processes (owner, expires_at, guarded, agents) OVERRIDING SYSTEM VALUE
 VALUES ('17df357a-4d8c-4197-95d1-2a8f4daf8bee', '2026-11-29 05:28:05.102+00', 'false', '{}');
