@@ -4,7 +4,7 @@
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { Deferred } from "effect"
-import type { AmendmentListener } from "../../services/RunJournal.ts"
+import type { AmendmentListener } from "../../services/RunNews.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { ChannelBinding } from "../../src/conversation/ChannelBinding.ts"
 import type { Conversation, ConversationMessage } from "../../src/conversation/Conversation.ts"
