@@ -40,7 +40,7 @@ const inner: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<strin
     actor: ["loop", "approval", "directory", "feed", "fiber", "tool", "relay"],
     loop: ["feed", "fiber", "tool"],
     replay: ["loop", "directory", "fiber", "tool"],
-    queue: ["relay", "tool"],
+    queue: ["fiber", "relay", "tool"],
     relay: ["tool"],
     approval: ["feed", "fiber", "tool"],
     directory: ["tool"],

@@ -6,7 +6,7 @@
 import { Effect, Layer } from "effect"
 import type { RunId } from "../../../src/value/Ids.ts"
 import { beginQuarantineCounter, RunQuarantine } from "../../../services/RunQuarantine.ts"
-import { startPeriodic } from "./Periodic.ts"
+import { startPeriodic } from "../fiber/Periodic.ts"
 import { RuntimeConfig } from "./RuntimeConfig.ts"
 
 /** Runs of one page, and the time between two of them. */

@@ -20,7 +20,7 @@ import { channelKey } from "../feed/ChannelKey.ts"
 import { wakeRun } from "../loop/RunWakeup.ts"
 import type { ContinueClaimed, WakeActor } from "./ActorFibers.ts"
 import type { ActorHost } from "./ActorHost.ts"
-import { startPeriodic } from "./Periodic.ts"
+import { startPeriodic } from "../fiber/Periodic.ts"
 
 /** Questions that one sweep closes because their time is over. */
 const expired_max = 500
