@@ -8,11 +8,11 @@ import type { StoreError } from "../../services/StoreError.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import { limit_default } from "../../src/operation/Page.ts"
-import type { RunSummary, SettleOutcome } from "../../src/operation/RunSummary.ts"
+import type { RunSummary } from "../../src/operation/RunSummary.ts"
 import * as RunOperations from "../../src/operation/RunOperations.ts"
 import type { Principal } from "../../src/principal/Principal.ts"
 import type { RunQuarantined } from "../../src/run/Quarantine.ts"
-import type { Settlement } from "../../src/run/RunCommand.ts"
+import { settlementOf } from "../../src/run/Settlement.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { JournalEntry, RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
 import * as Fold from "../../src/run/RunFold.ts"
@@ -134,13 +134,6 @@ const summaryOf = (task: AgentTask, state: FoldState): RunSummary => {
     ...endOf(state.ended)
   }
 }
-
-const settlementOf = (outcome: SettleOutcome): Settlement =>
-  outcome === "run_again"
-    ? { _tag: "RunAgain" }
-    : "failed" in outcome
-      ? { _tag: "Failed", message: outcome.failed }
-      : { _tag: "Succeeded", json: JSON.stringify(outcome.succeeded) }
 
 export const list = serve(
   RunOperations.list,

@@ -3,7 +3,7 @@
  */
 import { Schema } from "effect"
 import { Approval, ApprovalStatus } from "../approval/Approval.ts"
-import { DecisionPayload } from "../approval/DecisionPayload.ts"
+import { AnyDecision, DecisionPayload } from "../approval/DecisionPayload.ts"
 import { ApprovalId, RunId } from "../value/Ids.ts"
 import { UnknownCall } from "../run/UnknownCall.ts"
 import { operation } from "./Operation.ts"
@@ -52,9 +52,11 @@ export const decide = operation({
   path: "/v1/approvals/:id/decision",
   params,
   payload: DecisionPayload,
+  takes: AnyDecision,
   success: Approval,
   problems: [404, 409, 410],
   right: "decide",
+  args: ["id"],
   summary: "Decide",
   description:
     "Of several decisions one wins; the others are told so (409). A question that waited too long is gone (410)."

@@ -5,11 +5,11 @@ import { Schema } from "effect"
 import { CallId, RunId } from "../value/Ids.ts"
 import { RunEvent } from "../run/RunEvent.ts"
 import { RunItem } from "../run/RunItem.ts"
+import { AnySettlement, SettleOutcome } from "../run/Settlement.ts"
 import { RunFilters } from "./Filters.ts"
 import { operation } from "./Operation.ts"
 import { After, Limit, Reason } from "./Page.ts"
 import { RunSummary } from "./RunSummary.ts"
-import { SettleOutcome } from "./RunSummary.ts"
 
 const Entry = Schema.Struct({
   seq: Schema.Int,
@@ -75,6 +75,7 @@ export const cancel = operation({
   payload: Schema.Struct({ reason: Reason }),
   problems: [404, 409],
   right: "cancel",
+  args: ["id", "by", "reason"],
   summary: "Cancel a run; its open questions are closed"
 })
 
@@ -84,7 +85,9 @@ export const settle = operation({
   path: "/v1/runs/:id/settle",
   params,
   payload: Schema.Struct({ call: CallId, outcome: SettleOutcome }),
+  takes: Schema.Struct({ call: CallId, outcome: AnySettlement }),
   problems: [404, 409],
   right: "settle",
+  args: ["id", "call", "outcome"],
   summary: "Say what became of an unknown call"
 })

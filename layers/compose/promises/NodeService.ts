@@ -1,9 +1,7 @@
 /** The service that `start` of `troupe/embed` returns, and the messages that it takes. */
 import type { ContextInput, DeclaredAgent } from "../../../src/agent/DeclaredAgent.ts"
 import type { Approval } from "../../../src/approval/Approval.ts"
-import type { AnyDecision } from "../../../src/approval/DecisionPayload.ts"
 import type { PrincipalInput } from "../../../src/principal/Principal.ts"
-import type { Settlement } from "../../../src/run/RunCommand.ts"
 import type { UnknownCall } from "../../../src/run/UnknownCall.ts"
 import type { CallRecord } from "../../../src/tool/CallRecord.ts"
 import type { McpPin } from "../../../src/mcp/McpPin.ts"
@@ -167,8 +165,11 @@ export interface NodeService extends HttpMethods {
   }
   /** Questions that wait for an approver, oldest first; at most 500. */
   readonly pending: (by?: PrincipalInput) => Promise<ReadonlyArray<Approval>>
-  /** Takes a `Decision`, or the form of the HTTP API: `{ decision: "deny", reason: "fraud" }`. Anything else is refused. */
-  readonly decide: (approval: string, decision: AnyDecision, by: PrincipalInput) => Promise<void>
+  /**
+   * Takes a `Decision`, or the form of the HTTP API: `{ decision: "deny", reason: "fraud" }`. Anything else is refused. Gives the
+   * question as it is then.
+   */
+  readonly decide: Method<typeof ApprovalOperations.decide>
   /**
    * Authorises calls of one tool by one agent in `by`'s workspace in advance. Such calls then run without asking anybody, for
    * `holds_ms` (absent = 30 days), and each call records in its run the authorization by which it ran. Rejects with
@@ -224,14 +225,9 @@ export interface NodeService extends HttpMethods {
   readonly agents: Method<typeof AgentOperations.list>
   /** Work that waits for an agent that no living process hosts, sorted by agent; at most 500. */
   readonly unhosted: Method<typeof AgentOperations.unhosted>
-  readonly cancel: (run: string, by: PrincipalInput, reason: string) => Promise<void>
-  /** Records the outcome of a call whose outcome is unknown. */
-  readonly settle: (
-    run: string,
-    call: string,
-    settlement: Settlement,
-    by: PrincipalInput
-  ) => Promise<void>
+  readonly cancel: Method<typeof RunOperations.cancel>
+  /** Records the outcome of a call whose outcome is unknown: a `Settlement`, or the form of the HTTP API. */
+  readonly settle: Method<typeof RunOperations.settle>
   /** Stops every tool of `by`'s tenant, or lets them run again: here at once, elsewhere 2 s later (`KillSwitch` says the rest). */
   readonly stopTools: Method<typeof KillSwitchOperations.turn>
   /** Whether every tool of `by`'s tenant is stopped, by its own switch or by that of the process. */

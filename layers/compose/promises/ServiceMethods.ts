@@ -4,12 +4,10 @@
  */
 import { Effect, Stream } from "effect"
 import * as Entries from "../../../src/entry/ArgumentReaders.ts"
-import type { ApprovalId, CallId, RunId } from "../../../src/value/Ids.ts"
 import type { PrincipalInput, Principal } from "../../../src/principal/Principal.ts"
 import { RunNotFound } from "../../../src/run/RunCommand.ts"
 import { discoverOffers } from "../../../src/queue/ToolOffer.ts"
 import type { Cursor, Message } from "../../../services/AgentRuntime.ts"
-import { AgentRuntime } from "../../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
 import { CallRecords } from "../../../services/CallRecords.ts"
 import { KillSwitch } from "../../../services/KillSwitch.ts"
@@ -121,12 +119,6 @@ export const openWatch = (id: string, after?: Cursor, by: Principal = service())
 
 const decisionMethods = {
   pending: (by = service_principal) => ApprovalDesk.use((desk) => desk.pending(by, 500)),
-  decide: (approval, decision, by) =>
-    ApprovalDesk.use((desk) => desk.decide(approval as ApprovalId, decision, by)),
-  cancel: (id, by, reason) =>
-    AgentRuntime.use((agents) => agents.interrupt(id as RunId, by, reason)),
-  settle: (id, call, settlement, by) =>
-    AgentRuntime.use((agents) => agents.settle(id as RunId, call as CallId, settlement, by)),
   stopAllTools: (stopped) => KillSwitch.use(({ turnAll }) => turnAll(stopped))
 } satisfies AsEffects
 
@@ -158,6 +150,7 @@ const memoryMethods = {
 export const operations = {
   approvals: Approvals.list,
   approval: Approvals.get,
+  decide: Approvals.decide,
   clientCalls: ClientCalls.list,
   answerClientCall: ClientCalls.answer,
   conversations: Conversations.list,
@@ -189,6 +182,8 @@ export const operations = {
   runs: Runs.list,
   run: Runs.get,
   runEvents: Runs.events,
+  cancel: Runs.cancel,
+  settle: Runs.settle,
   createToken: Tokens.create,
   tokens: Tokens.list,
   revokeToken: Tokens.revoke
