@@ -13,6 +13,7 @@ const params = Schema.Struct({ id: ApprovalId })
 
 export const list = operation({
   id: "list",
+  name: "approvals",
   method: "GET",
   path: "/v1/approvals",
   query: Schema.Struct({
@@ -36,6 +37,7 @@ export const list = operation({
 
 export const get = operation({
   id: "get",
+  name: "approval",
   method: "GET",
   path: "/v1/approvals/:id",
   params,
@@ -48,6 +50,7 @@ export const get = operation({
 
 export const decide = operation({
   id: "decide",
+  name: "decide",
   method: "POST",
   path: "/v1/approvals/:id/decision",
   params,

@@ -7,12 +7,11 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Draft, DraftId, DraftKind, DraftReason, DraftStatus } from "../platform/contracts/Draft.ts"
 import { Version } from "../platform/contracts/Fact.ts"
 import { RecordId } from "../platform/contracts/RecordId.ts"
-import { rolesFor } from "../principal/Rights.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { Limit } from "./Page.ts"
 import { Problem404, Problem409 } from "./Problem.ts"
 
-const needs = rolesFor("author")
+const needs = "author" as const
 
 const list = HttpApiEndpoint.get("list", "/v1/drafts", {
   query: {

@@ -19,6 +19,8 @@ export type Members = Schema.Top & { readonly fields: Schema.Struct.Fields }
 export interface Operation {
   /** Its name in its group. */
   readonly id: string
+  /** The name of its method. */
+  readonly name: string
   /** Only GET changes nothing: its method may be called without a principal, and acts for the service then. */
   readonly method: "GET" | "POST" | "PUT" | "DELETE"
   /** Its members are those of `params`, as in `/v1/tokens/:id`. */

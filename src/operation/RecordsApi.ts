@@ -13,7 +13,6 @@ import {
 } from "../platform/contracts/FailureCluster.ts"
 import { ChangesetId, ClusterId, RecordId, ScanId } from "../platform/contracts/RecordId.ts"
 import { ScanRecord, ScanStatus } from "../platform/contracts/Scan.ts"
-import { rolesFor } from "../principal/Rights.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { Limit } from "./Page.ts"
 import { Problem404, Problem409 } from "./Problem.ts"
@@ -95,7 +94,7 @@ const review = HttpApiEndpoint.post("review", "/v1/changesets/:changeset_id/revi
   success: ChangesetRecord,
   error: [Problem404, Problem409]
 })
-  .annotate(Needs, rolesFor("review"))
+  .annotate(Needs, "review")
   .annotateMerge(OpenApi.annotations({ summary: "Approve or reject a change set, once" }))
   .middleware(RequestBody)
 

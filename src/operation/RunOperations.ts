@@ -22,6 +22,7 @@ const params = Schema.Struct({ id: RunId })
 
 export const list = operation({
   id: "list",
+  name: "runs",
   method: "GET",
   path: "/v1/runs",
   query: RunFilters,
@@ -36,6 +37,7 @@ export const list = operation({
 
 export const get = operation({
   id: "get",
+  name: "run",
   method: "GET",
   path: "/v1/runs/:id",
   params,
@@ -48,6 +50,7 @@ export const get = operation({
 
 export const events = operation({
   id: "events",
+  name: "runEvents",
   method: "GET",
   path: "/v1/runs/:id/events",
   params,
@@ -69,6 +72,7 @@ export const events = operation({
 
 export const cancel = operation({
   id: "cancel",
+  name: "cancel",
   method: "POST",
   path: "/v1/runs/:id/cancel",
   params,
@@ -81,6 +85,7 @@ export const cancel = operation({
 
 export const settle = operation({
   id: "settle",
+  name: "settle",
   method: "POST",
   path: "/v1/runs/:id/settle",
   params,

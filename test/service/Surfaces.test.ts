@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from "node:util"
 import { assert, describe, it } from "vitest"
 import { start } from "../../layers/compose/entries/Embed.ts"
 import { call, scripted, text } from "../../layers/compose/entries/Testing.ts"
-import { operations } from "../../layers/compose/promises/ServiceMethods.ts"
+import { operations } from "../../layers/service/ServiceOperations.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { tool } from "../../src/index.ts"
 import type { Operation } from "../../src/operation/Operation.ts"
@@ -15,6 +15,7 @@ import { placesOf } from "../../src/operation/Operation.ts"
 import { TroupeApi } from "../../src/operation/TroupeApi.ts"
 import type { Role } from "../../src/principal/Principal.ts"
 import { Principal } from "../../src/principal/Principal.ts"
+import { rightRefusal } from "../../src/principal/Rights.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
 
 const none = "00000000-0000-4000-8000-000000000000"
@@ -201,6 +202,8 @@ const tools = (["external", "read"] as const).map((side_effects) =>
       name: side_effects === "read" ? "read" : "refund",
       description: "About an order.",
       side_effects,
+      // What is reached "if named" is reached.
+      approvers: ["viewer", "approver", "operator", "customer"],
       input: Schema.Struct({ order: Schema.String })
     },
     () => Promise.resolve("done")
@@ -327,7 +330,9 @@ describe("an operation", () => {
           const asked = await overHttp(two, name, input, by)
           const at = { name, input, by: `${by.id} of ${by.tenant}` }
           if (!isDeepStrictEqual(called, asked)) differ.push({ ...at, called, asked })
-          if (by === admin && gives !== (called.error ?? "value"))
+          const isRefused = called.error === "NotEntitled"
+          const lacks = rightRefusal(by, operations[name].operation.right) !== undefined
+          if (isRefused !== lacks || (by === admin && gives !== (called.error ?? "value")))
             unexpected.push({ ...at, called })
           compared++
         }

@@ -16,19 +16,7 @@ import { TaskStore } from "../../../services/TaskStore.ts"
 import { ToolQueue } from "../../../services/ToolQueue.ts"
 import type { Wait } from "./Answer.ts"
 import * as ChannelMethods from "./ChannelMethods.ts"
-import * as Agents from "../../service/AgentEffects.ts"
-import * as Authorizations from "../../service/AuthorizationEffects.ts"
-import * as Notices from "../../service/NoticeEffects.ts"
-import * as Approvals from "../../service/ApprovalEffects.ts"
-import * as ClientCalls from "../../service/ClientCallEffects.ts"
-import * as Conversations from "../../service/ConversationEffects.ts"
-import * as Costs from "../../service/CostEffects.ts"
-import * as DeadLetters from "../../service/DeadLetterEffects.ts"
-import * as Erasures from "../../service/ErasureEffects.ts"
-import * as KillSwitches from "../../service/KillSwitchEffects.ts"
-import * as Quarantine from "../../service/QuarantineEffects.ts"
-import * as Runs from "../../service/RunEffects.ts"
-import * as Tokens from "../../service/TokenEffects.ts"
+import { operations } from "../../service/ServiceOperations.ts"
 import { methodsOf } from "./DerivedMethods.ts"
 import * as Inspection from "./Inspection.ts"
 import { listRuns } from "./ListedRuns.ts"
@@ -145,49 +133,6 @@ const memoryMethods = {
   eraseMemories: (subject, by) => Memories.erase(subject, by),
   registerText: (text, by) => Memories.register(text, by)
 } satisfies AsEffects
-
-/** The operations that have a method, by its name. */
-export const operations = {
-  approvals: Approvals.list,
-  approval: Approvals.get,
-  decide: Approvals.decide,
-  clientCalls: ClientCalls.list,
-  answerClientCall: ClientCalls.answer,
-  conversations: Conversations.list,
-  messages: Conversations.get,
-  agents: Agents.list,
-  unhosted: Agents.unhosted,
-  authorize: Authorizations.grant,
-  authorizations: Authorizations.list,
-  revokeAuthorization: Authorizations.revoke,
-  bindings: Notices.bindings,
-  bind: Notices.bind,
-  unbind: Notices.unbind,
-  notices: Notices.list,
-  readNotices: Notices.read,
-  preferences: Notices.preferences,
-  prefer: Notices.prefer,
-  costs: Costs.list,
-  deadLetters: DeadLetters.list,
-  deadLetter: DeadLetters.get,
-  replayDeadLetter: DeadLetters.replay,
-  discardDeadLetter: DeadLetters.discard,
-  erase: Erasures.erase,
-  erasures: Erasures.list,
-  toolsStopped: KillSwitches.get,
-  stopTools: KillSwitches.turn,
-  quarantined: Quarantine.list,
-  rawEvents: Quarantine.events,
-  releaseRun: Quarantine.release,
-  runs: Runs.list,
-  run: Runs.get,
-  runEvents: Runs.events,
-  cancel: Runs.cancel,
-  settle: Runs.settle,
-  createToken: Tokens.create,
-  tokens: Tokens.list,
-  revokeToken: Tokens.revoke
-}
 
 const derivedMethods = methodsOf(operations) satisfies AsEffects
 
