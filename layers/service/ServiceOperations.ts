@@ -8,10 +8,12 @@ import * as Costs from "./CostEffects.ts"
 import * as DeadLetters from "./DeadLetterEffects.ts"
 import * as Erasures from "./ErasureEffects.ts"
 import * as KillSwitches from "./KillSwitchEffects.ts"
+import * as Memories from "./MemoryEffects.ts"
 import * as Notices from "./NoticeEffects.ts"
 import * as Quarantine from "./QuarantineEffects.ts"
 import * as Runs from "./RunEffects.ts"
 import * as Tokens from "./TokenEffects.ts"
+import * as Tools from "./ToolEffects.ts"
 
 /** By the groups of the HTTP API. */
 export const groups = {
@@ -26,6 +28,8 @@ export const groups = {
   killSwitch: KillSwitches,
   quarantine: Quarantine,
   notices: Notices,
+  memories: Memories,
+  tools: Tools,
   tokens: Tokens,
   erasures: Erasures
 }

@@ -42,15 +42,21 @@ export const tenant = inputReader(Ids.Tenant)
 export const callId = inputReader(CallId)
 export const reason = inputReader(Reason)
 export const flag = inputReader(Schema.Boolean)
-/** Decodes a name or hash for a look-up: 1 to 200 characters. */
-export const word = inputReader(
-  Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200), Ids.plainText)
+/** A name or hash for a look-up: 1 to 200 characters. */
+export const Word = Schema.String.check(
+  Schema.isMinLength(1),
+  Schema.isMaxLength(200),
+  Ids.plainText
 )
+export const word = inputReader(Word)
 
-/** Decodes a name that another system chose, such as an MCP server's name for its tool: 1 to 2,000 characters. */
-export const name = inputReader(
-  Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(2_000), Ids.plainText)
+/** A name that another system chose, such as an MCP server's name for its tool: 1 to 2,000 characters. */
+export const Name = Schema.String.check(
+  Schema.isMinLength(1),
+  Schema.isMaxLength(2_000),
+  Ids.plainText
 )
+export const name = inputReader(Name)
 
 /** Decodes a limit on rows: 1 to `max`. */
 export const limitUpTo = (max: number) =>

@@ -7,6 +7,8 @@ import { RunEvent } from "../run/RunEvent.ts"
 import { RunItem } from "../run/RunItem.ts"
 import { AnySettlement, SettleOutcome } from "../run/Settlement.ts"
 import { RunFilters } from "./Filters.ts"
+import { CallRecord } from "../tool/CallRecord.ts"
+import { UnknownCall } from "../run/UnknownCall.ts"
 import { operation } from "./Operation.ts"
 import { After, Limit, Reason } from "./Page.ts"
 import { RunSummary } from "./RunSummary.ts"
@@ -68,6 +70,40 @@ export const events = operation({
   args: ["id"],
   gives: "items",
   summary: "A run's events"
+})
+
+export const records = operation({
+  id: "records",
+  name: "records",
+  method: "GET",
+  path: "/v1/runs/:id/records",
+  params,
+  query: Schema.Struct({
+    limit: Schema.optionalKey(Limit),
+    /** The page begins after the record with this key. */
+    after: Schema.optionalKey(CallRecord.fields.key)
+  }),
+  success: Schema.Struct({
+    items: Schema.Array(CallRecord.annotate({ identifier: "CallRecord" })),
+    next_after: Schema.optionalKey(Schema.String)
+  }),
+  problems: [404],
+  right: "inspect",
+  args: ["id"],
+  gives: "items",
+  summary: "Records of a run's calls, oldest first",
+  description: "Of a service that keeps them (`record`), shortly after each call."
+})
+
+export const unknown = operation({
+  id: "unknown",
+  name: "unknown",
+  method: "GET",
+  path: "/v1/unknown-calls",
+  success: Schema.Struct({ items: Schema.Array(UnknownCall) }),
+  right: "inspect",
+  gives: "items",
+  summary: "Calls whose outcome is unknown, oldest first; at most 500"
 })
 
 export const cancel = operation({

@@ -13,6 +13,7 @@ import { groupOf } from "./Endpoint.ts"
 import { EventsApi } from "./EventsApi.ts"
 import { FilesApi } from "./FilesApi.ts"
 import * as KillSwitchOperations from "./KillSwitchOperations.ts"
+import * as MemoryOperations from "./MemoryOperations.ts"
 import * as NoticeOperations from "./NoticeOperations.ts"
 import * as DeadLetterOperations from "./DeadLetterOperations.ts"
 import * as AgentOperations from "./AgentOperations.ts"
@@ -21,6 +22,7 @@ import * as QuarantineOperations from "./QuarantineOperations.ts"
 import { RecordsApi } from "./RecordsApi.ts"
 import * as RunOperations from "./RunOperations.ts"
 import * as TokenOperations from "./TokenOperations.ts"
+import * as ToolOperations from "./ToolOperations.ts"
 
 export class TroupeApi extends HttpApi.make("troupe")
   .add(
@@ -39,6 +41,8 @@ export class TroupeApi extends HttpApi.make("troupe")
     EventsApi,
     FilesApi,
     groupOf("notices", "Channels and notices", NoticeOperations),
+    groupOf("memories", "Memories", MemoryOperations),
+    groupOf("tools", "Tools of workers and MCP servers", ToolOperations),
     groupOf("tokens", "Tokens", TokenOperations),
     groupOf("erasures", "Erasures", ErasureOperations),
     HealthApi

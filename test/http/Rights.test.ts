@@ -30,8 +30,6 @@ const reachOf = (right: RightName, role: Role | undefined): Reach | undefined =>
 const open: ReadonlyArray<keyof NodeService> = [
   "stop",
   "stopAllTools",
-  "workerTools",
-  "mcpServers",
   "url",
   "nodeListener",
   "handler"
@@ -65,21 +63,10 @@ const methods: Readonly<Partial<Record<RightName, Readonly<Record<string, Use>>>
     file: (troupe, by) => troupe.file("nobody", "0".repeat(64), by)
   },
   inspect: {
-    pending: (troupe, by) => troupe.pending(by),
-    unknown: (troupe, by) => troupe.unknown(by),
-    records: (troupe, by) => troupe.records(none, by),
-    memories: (troupe, by) => troupe.memories({ agent: "shop", conversation: "c-1" }, by)
-  },
-  curate: {
-    undoMemory: (troupe, by) => troupe.undoMemory({ agent: "shop", conversation: "c-1" }, none, by),
-    eraseMemories: (troupe, by) => troupe.eraseMemories("nobody", by),
-    registerText: (troupe, by) => troupe.registerText({ name: "law", text: "the text of it" }, by)
+    pending: (troupe, by) => troupe.pending(by)
   },
   publish: {
     publish: (troupe, by) => troupe.publish(event, by)
-  },
-  acceptMcpTool: {
-    acceptMcpTool: (troupe, by) => troupe.acceptMcpTool("files", "read", "abc", by)
   }
 }
 

@@ -2,14 +2,17 @@
  * Each operation over HTTP and by its method: as each kind of principal, with inputs that fit and inputs that do not. There are two
  * services that were started alike, one for each surface, and both give the same.
  */
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
+import { setTimeout } from "node:timers/promises"
 import { isDeepStrictEqual } from "node:util"
 import { assert, describe, it } from "vitest"
 import { start } from "../../layers/compose/entries/Embed.ts"
 import { call, scripted, text } from "../../layers/compose/entries/Testing.ts"
 import { operations } from "../../layers/service/ServiceOperations.ts"
+import { AgentMemory } from "../../services/AgentMemory.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { tool } from "../../src/index.ts"
+import { originOfCall } from "../../src/memory/MemoryOrigin.ts"
 import type { Operation } from "../../src/operation/Operation.ts"
 import { placesOf } from "../../src/operation/Operation.ts"
 import { TroupeApi } from "../../src/operation/TroupeApi.ts"
@@ -153,6 +156,37 @@ const cases: Readonly<Record<Name, ReadonlyArray<readonly [input: Input, gives: 
     [{ channels: { slack: "off" } }, "value"],
     [{ channels: { slack: "sometimes" } }, "InvalidInput"]
   ],
+  records: [
+    [{ id: its_run }, "value"],
+    [{ id: its_run, limit: 0 }, "InvalidInput"],
+    [{ id: none }, "RunNotFound"]
+  ],
+  unknown: [[{}, "value"]],
+  memories: [
+    [{ agent: "shop", conversation: its_conversation, limit: 5 }, "value"],
+    [{ agent: "shop", conversation: its_conversation, all: true }, "value"],
+    [{ agent: "nobody", conversation: its_conversation }, "AgentNotFound"],
+    [{ agent: "shop" }, "InvalidInput"]
+  ],
+  undoMemory: [
+    [{ agent: "shop", conversation: its_conversation, id: none }, "MemoryRefused"],
+    [{ agent: "nobody", conversation: its_conversation, id: none }, "AgentNotFound"],
+    [{ agent: "shop", conversation: its_conversation, id: "x" }, "InvalidInput"]
+  ],
+  eraseMemories: [
+    [{ subject: "nobody" }, "value"],
+    [{ subject: "" }, "InvalidInput"]
+  ],
+  registerText: [
+    [{ name: "law", text: "the text of it" }, "value"],
+    [{ name: "law", text: "..." }, "InvalidInput"]
+  ],
+  workerTools: [[{}, "value"]],
+  mcpServers: [[{}, "value"]],
+  acceptMcpTool: [
+    [{ server: "files", tool: "read", hash: "abc" }, "McpToolNotFound"],
+    [{ server: "files", tool: "read", hash: "" }, "InvalidInput"]
+  ],
   // What they set free goes on at once, so that these are the last.
   settle: [
     [{ id: none, call: "0/1.0", outcome: "run_again" }, "RunNotFound"],
@@ -193,8 +227,22 @@ const tokenOf = ({ id }: Principal) => `token-of-${id}-0123456789`
 const shop = AgentSpec.make({
   name: AgentName.make("shop"),
   instructions: "Help.",
-  tools: ["refund", "read"]
+  tools: ["refund", "read", "note"]
 })
+const note = tool(
+  {
+    namespace: "shop",
+    name: "note",
+    side_effects: "write",
+    permission: "allow",
+    input: Schema.Struct({ text: Schema.String }),
+    dependencies: [AgentMemory]
+  },
+  ({ text }, made) =>
+    AgentMemory.use((memory) =>
+      memory.remember({ text, tier: "persistent" }, originOfCall(made, "tool"))
+    ).pipe(Effect.as("noted"), Effect.orDie)
+)
 const tools = (["external", "read"] as const).map((side_effects) =>
   tool(
     {
@@ -214,12 +262,15 @@ const tools = (["external", "read"] as const).map((side_effects) =>
 const started = async () => {
   const troupe = await start({
     agents: [shop],
-    tools,
+    tools: [...tools, note],
+    record: true,
     customer_agents: ["shop"],
     model: scripted(({ transcript: [first, ...more] }) =>
       first?.role === "user" && first.text === "refund" && more.length === 0
         ? call("refund", { order: "7" })
-        : text("Good morning.")
+        : more.length === 0
+          ? call("note", { text: "The store opens at nine" })
+          : text("Good morning.")
     ),
     telemetry: false,
     http: {
@@ -228,6 +279,7 @@ const started = async () => {
     }
   })
   const { conversation, run } = await troupe.ask({ agent: "shop", text: "hello" }, carl)
+  while ((await troupe.records(run, {}, admin)).length === 0) await setTimeout(5)
   const asked = await troupe.ask({ agent: "shop", text: "refund" }, admin)
   if (asked.status !== "awaiting_approval") throw new Error(asked.status)
   return {
@@ -253,7 +305,8 @@ const comparable = (value: unknown): unknown =>
     (JSON.stringify(value) ?? "null")
       .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "an id")
       .replaceAll(/(troupe_)?[0-9a-f]{32,}/g, "a key")
-      .replaceAll(/\b1[0-9]{12}\b/g, "1")
+      .replaceAll(/\b1[0-9]{12}([0-9]{6})?\b/g, "1")
+      .replaceAll(/"duration_ms":[0-9]+/g, '"duration_ms":0')
   )
 
 const filled = (input: Input, { its }: Started): Input =>

@@ -2,16 +2,9 @@
 import type { ContextInput, DeclaredAgent } from "../../../src/agent/DeclaredAgent.ts"
 import type { Approval } from "../../../src/approval/Approval.ts"
 import type { PrincipalInput } from "../../../src/principal/Principal.ts"
-import type { UnknownCall } from "../../../src/run/UnknownCall.ts"
-import type { CallRecord } from "../../../src/tool/CallRecord.ts"
-import type { McpPin } from "../../../src/mcp/McpPin.ts"
-import type { ToolListing } from "../../../src/tool/Registry.ts"
 import type { PartInput } from "../../../src/conversation/Part.ts"
 import type { ReceivedEvent } from "../../../src/delivery/IncomingEvent.ts"
-import type { MemoryRow } from "../../../src/memory/MemoryRow.ts"
 import type { FeedItem } from "../../../services/AgentRuntime.ts"
-import type { McpServerStatus } from "../../../services/McpServers.ts"
-import type { Erasure } from "../../../services/MemoryStore.ts"
 import type { AnySchema, Decoded } from "../../../src/tool/ToolCodec.ts"
 import type { Answer, AnswerWith, Following, Wait } from "./Answer.ts"
 import type { RunPart, RunPartWith } from "./RunStream.ts"
@@ -21,6 +14,7 @@ import type * as ClientCallOperations from "../../../src/operation/ClientCallOpe
 import type * as ConversationOperations from "../../../src/operation/ConversationOperations.ts"
 import type * as AgentOperations from "../../../src/operation/AgentOperations.ts"
 import type * as AuthorizationOperations from "../../../src/operation/AuthorizationOperations.ts"
+import type * as MemoryOperations from "../../../src/operation/MemoryOperations.ts"
 import type * as NoticeOperations from "../../../src/operation/NoticeOperations.ts"
 import type * as CostOperations from "../../../src/operation/CostOperations.ts"
 import type * as DeadLetterOperations from "../../../src/operation/DeadLetterOperations.ts"
@@ -30,13 +24,8 @@ import type { ArgumentsOf, Operation, ResultOf } from "../../../src/operation/Op
 import type * as QuarantineOperations from "../../../src/operation/QuarantineOperations.ts"
 import type * as RunOperations from "../../../src/operation/RunOperations.ts"
 import type * as TokenOperations from "../../../src/operation/TokenOperations.ts"
-import type {
-  PublishedEvent,
-  StoredFile,
-  MemoryOf,
-  MemoriesQuery,
-  TextOfRecord
-} from "./MethodShapes.ts"
+import type * as ToolOperations from "../../../src/operation/ToolOperations.ts"
+import type { PublishedEvent, StoredFile } from "./MethodShapes.ts"
 
 export interface Send {
   /** Absent, in a conversation = the agent that it was handed over to, or else the one that got its last message. */
@@ -220,7 +209,7 @@ export interface NodeService extends HttpMethods {
   /** Marks a dead letter as not to be sent again. */
   readonly discardDeadLetter: Method<typeof DeadLetterOperations.discard>
   /** Calls whose outcome is unknown, oldest first, at most 500. `settle` records the outcome of each. */
-  readonly unknown: (by?: PrincipalInput) => Promise<ReadonlyArray<UnknownCall>>
+  readonly unknown: Method<typeof RunOperations.unknown>
   /** The agents of this process with their tools, and at most 200 of their actors that have runs of the tenant. */
   readonly agents: Method<typeof AgentOperations.list>
   /** Work that waits for an agent that no living process hosts, sorted by agent; at most 500. */
@@ -244,25 +233,22 @@ export interface NodeService extends HttpMethods {
   /** Folds a run in quarantine again, and lets it continue if it folds; for operators. */
   readonly releaseRun: Method<typeof QuarantineOperations.release>
   /**
-   * Records of a run's calls, oldest first; at most 500. They are stored only with the option `record`, shortly after the call.
-   * Rejects with `RunNotFound` if there is no such run.
+   * Records of a run's calls, oldest first: 50 per page unless `limit` (to 500) is set; `after` is the last key of the page before.
+   * They are stored only with the option `record`, shortly after the call. Rejects with `RunNotFound` if there is no such run.
    */
-  readonly records: (run: string, by?: PrincipalInput) => Promise<ReadonlyArray<CallRecord>>
+  readonly records: Method<typeof RunOperations.records>
   /** What an agent remembers for a conversation's address, newest first: 50 per page unless `limit` (to 500) is set. */
-  readonly memories: (
-    query: MemoriesQuery,
-    by?: PrincipalInput
-  ) => Promise<ReadonlyArray<MemoryRow>>
+  readonly memories: Method<typeof MemoryOperations.list>
   /**
    * Removes a row from the memory. The row that it superseded, if any, is valid again. Rejects with `MemoryRefused` if the
    * address has no such row, or if the row is itself superseded.
    */
-  readonly undoMemory: (of: MemoryOf, id: string, by: PrincipalInput) => Promise<MemoryRow>
+  readonly undoMemory: Method<typeof MemoryOperations.undo>
   /**
    * Removes every memory row of the tenant that names the subject (1 to 200 characters): as its subject, in its text or in an
    * anchor. Reports where the subject still appears in other tables. Journals are not changed.
    */
-  readonly eraseMemories: (subject: string, by: PrincipalInput) => Promise<Erasure>
+  readonly eraseMemories: Method<typeof MemoryOperations.erase>
   /**
    * Erases a subject (the id of a principal) from every store of the tenant: what it said, was sent and decided, and everything
    * that names it. Journals keep digests, whose key is in the report and nowhere else. Rejects with `SubjectIsActive` while a run
@@ -272,7 +258,7 @@ export interface NodeService extends HttpMethods {
   /** Erasures in the principal's tenant, newest first: 50 per page unless `limit` (to 500) is set. For admins. */
   readonly erasures: Method<typeof ErasureOperations.list>
   /** Registers a text of record, or replaces that of its name: no copy of it can become a memory. At most 1,000 a place. */
-  readonly registerText: (text: TextOfRecord, by: PrincipalInput) => Promise<void>
+  readonly registerText: Method<typeof MemoryOperations.register>
   /**
    * Accepts an event for the principal's tenant; it is durable when this resolves. Repeating the same source and id has no
    * further effect (`isNew: false`). Rejects with `EventTypeUnknown` if events of its type are not handled.
@@ -301,16 +287,11 @@ export interface NodeService extends HttpMethods {
   /** Revokes a token: once this resolves, no process accepts it. Rejects with `TokenNotFound` if the tenant has no such token. */
   readonly revokeToken: Method<typeof TokenOperations.revoke>
   /** Tools that workers offer to run for `remote`, sorted by name; those of workers that are gone are not `available`. */
-  readonly workerTools: () => Promise<ReadonlyArray<ToolListing>>
-  /** The MCP servers, the definitions that they offer, and which of them are accepted. */
-  readonly mcpServers: () => Promise<ReadonlyArray<McpServerStatus>>
+  readonly workerTools: Method<typeof ToolOperations.workers>
+  /** The MCP servers, the definitions that they offer, and which of them are accepted. For operators. */
+  readonly mcpServers: Method<typeof ToolOperations.servers>
   /** Accepts the definition that a server offers now, by its hash. It is used from the next start on. For operators. */
-  readonly acceptMcpTool: (
-    server: string,
-    tool: string,
-    hash: string,
-    by: PrincipalInput
-  ) => Promise<McpPin>
+  readonly acceptMcpTool: Method<typeof ToolOperations.accept>
   /**
    * Waits for the steps in flight, then releases what the runtime holds. Open questions stay open, and no run is cancelled. Waits
    * and watches that are still open then reject with `ShuttingDown`, which names the run in the case of a wait; so does every

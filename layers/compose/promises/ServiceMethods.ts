@@ -5,22 +5,14 @@
 import { Effect, Stream } from "effect"
 import * as Entries from "../../../src/entry/ArgumentReaders.ts"
 import type { PrincipalInput, Principal } from "../../../src/principal/Principal.ts"
-import { RunNotFound } from "../../../src/run/RunCommand.ts"
-import { discoverOffers } from "../../../src/queue/ToolOffer.ts"
 import type { Cursor, Message } from "../../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
-import { CallRecords } from "../../../services/CallRecords.ts"
 import { KillSwitch } from "../../../services/KillSwitch.ts"
-import { McpServers } from "../../../services/McpServers.ts"
-import { TaskStore } from "../../../services/TaskStore.ts"
-import { ToolQueue } from "../../../services/ToolQueue.ts"
 import type { Wait } from "./Answer.ts"
 import * as ChannelMethods from "./ChannelMethods.ts"
 import { operations } from "../../service/ServiceOperations.ts"
 import { methodsOf } from "./DerivedMethods.ts"
 import * as Inspection from "./Inspection.ts"
-import { listRuns } from "./ListedRuns.ts"
-import * as Memories from "./Memories.ts"
 import { sendMessage } from "./MessageSending.ts"
 import type { NodeService, Send, Sent } from "./NodeService.ts"
 import { service_principal } from "./ServicePrincipal.ts"
@@ -110,28 +102,8 @@ const decisionMethods = {
   stopAllTools: (stopped) => KillSwitch.use(({ turnAll }) => turnAll(stopped))
 } satisfies AsEffects
 
-const runListMethods = {
-  records: (id, by = service_principal) =>
-    Effect.gen(function* () {
-      const { tenant } = yield* Entries.entitled(by, "inspect")
-      const run_id = yield* Entries.runId(id, "run")
-      const task = yield* TaskStore.use((tasks) => tasks.read(tenant, run_id))
-      if (task === undefined) return yield* new RunNotFound({ run_id })
-      return yield* CallRecords.use((records) => records.ofRun(tenant, run_id, 500))
-    }),
-  unknown: (by = service_principal) =>
-    listRuns(by, ({ tenant }, runs) => runs.unknown({ tenant, limit: 500 }))
-} satisfies AsEffects
-
 const inspectionMethods = {
   file: (conversation, digest, by = service_principal) => Inspection.file(conversation, digest, by)
-} satisfies AsEffects
-
-const memoryMethods = {
-  memories: (query, by = service_principal) => Memories.list(query, by),
-  undoMemory: (of, id, by) => Memories.undo(of, id, by),
-  eraseMemories: (subject, by) => Memories.erase(subject, by),
-  registerText: (text, by) => Memories.register(text, by)
 } satisfies AsEffects
 
 const derivedMethods = methodsOf(operations) satisfies AsEffects
@@ -140,24 +112,10 @@ const channelMethods = {
   publish: (event, by) => ChannelMethods.publish(event, by)
 } satisfies AsEffects
 
-const toolMethods = {
-  workerTools: () =>
-    Effect.map(
-      ToolQueue.use((queue) => queue.list()),
-      discoverOffers
-    ),
-  mcpServers: () => McpServers.use(({ status }) => status),
-  acceptMcpTool: (server, tool, hash, by) =>
-    McpServers.use(({ accept }) => accept(server, tool, hash, by))
-} satisfies AsEffects
-
 /** All methods that return one value. */
 export const methods = {
   ...decisionMethods,
-  ...runListMethods,
   ...inspectionMethods,
-  ...memoryMethods,
   ...channelMethods,
-  ...toolMethods,
   ...derivedMethods
 } satisfies AsEffects

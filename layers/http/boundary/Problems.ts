@@ -38,6 +38,12 @@ import type {
 } from "../../../src/delivery/IncomingEvent.ts"
 import type { DeadLetterNotFound, DeadLetterResolved } from "../../../src/delivery/OutboxMessage.ts"
 import type { InvalidInput } from "../../../src/schema/InvalidInput.ts"
+import type {
+  McpDefinitionNotOffered,
+  McpPinConflict,
+  McpToolNotFound
+} from "../../../src/mcp/McpPin.ts"
+import type { MemoryRefused } from "../../../src/memory/MemoryRefused.ts"
 import type { AnchorMismatch } from "../../../src/memory/MemoryAnchors.ts"
 import type { ChangeRefused, RecordNotFound } from "../../../src/platform/contracts/RecordErrors.ts"
 import type {
@@ -49,6 +55,7 @@ import type { SubjectIsActive } from "../../../src/erasure/Erasure.ts"
 import type { TokenNotFound, TooManyTokens } from "../../../src/permission/AccessToken.ts"
 import type { RunNotQuarantined, RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { CallNotUnknown, RunIsOver, RunNotFound } from "../../../src/run/RunCommand.ts"
+import { cutText } from "../../../src/value/CutText.ts"
 import { keepSaid } from "./StoreFaults.ts"
 
 export type PortError =
@@ -81,6 +88,10 @@ export type PortError =
   | InvalidInput
   | JournalError
   | MailboxFull
+  | McpDefinitionNotOffered
+  | McpPinConflict
+  | McpToolNotFound
+  | MemoryRefused
   | MessageTooLarge
   | NestedTooDeep
   | NotEntitled
@@ -129,6 +140,14 @@ const kinds = {
   InvalidInput: [400, "invalid-input", "A value is not what it must be"],
   JournalError: [503, "store-unavailable", "A store did not answer"],
   MailboxFull: [429, "mailbox-full", "Too many messages wait"],
+  McpDefinitionNotOffered: [
+    409,
+    "mcp-definition-not-offered",
+    "The server offers another definition"
+  ],
+  McpPinConflict: [409, "mcp-pin-conflict", "Another definition was accepted meanwhile"],
+  McpToolNotFound: [404, "mcp-tool-not-found", "MCP tool not found"],
+  MemoryRefused: [409, "memory-refused", "The memory cannot be changed so"],
   MessageTooLarge: [413, "message-too-large", "The message is too large"],
   NestedTooDeep: [403, "nested-too-deep", "Runs start one another too deep"],
   NotEntitled: [403, "not-entitled", "Not entitled"],
@@ -222,6 +241,10 @@ const runDetail = (error: RunIsOver | RunNotFound | RunNotQuarantined | RunQuara
 
 const otherDetail = (
   error:
+    | McpDefinitionNotOffered
+    | McpPinConflict
+    | McpToolNotFound
+    | MemoryRefused
     | BindingsFull
     | EventConflict
     | EventOutOfTime
@@ -232,6 +255,11 @@ const otherDetail = (
     | Unauthorized
 ): string => {
   switch (error._tag) {
+    case "McpDefinitionNotOffered":
+    case "McpPinConflict":
+    case "McpToolNotFound":
+    case "MemoryRefused":
+      return `${cutText(error.message, 300)}.`
     case "NotForCustomers":
       return error.message
     case "TokenNotFound":
