@@ -6,6 +6,8 @@ import * as ClientCalls from "./ClientCallEffects.ts"
 import * as Conversations from "./ConversationEffects.ts"
 import * as Costs from "./CostEffects.ts"
 import * as DeadLetters from "./DeadLetterEffects.ts"
+import * as Events from "./EventEffects.ts"
+import { download } from "./FileEffects.ts"
 import * as Erasures from "./ErasureEffects.ts"
 import * as KillSwitches from "./KillSwitchEffects.ts"
 import * as Memories from "./MemoryEffects.ts"
@@ -18,6 +20,8 @@ import * as Tools from "./ToolEffects.ts"
 /** By the groups of the HTTP API. */
 export const groups = {
   conversations: Conversations,
+  files: { download },
+  events: Events,
   runs: Runs,
   approvals: Approvals,
   authorizations: Authorizations,

@@ -38,14 +38,6 @@ const open: ReadonlyArray<keyof NodeService> = [
 type Use = (troupe: NodeService, by: Principal) => Promise<unknown>
 
 const message = { agent: "shop", text: "hello" }
-const event = {
-  specversion: "1.0",
-  id: "e-1",
-  source: "/platform",
-  type: "nothing.of.ours",
-  time: "2026-01-01T00:00:00Z",
-  data: {}
-} as const
 const first = async (items: AsyncIterable<unknown>) => {
   for await (const _ of items) return
 }
@@ -59,14 +51,10 @@ const methods: Readonly<Partial<Record<RightName, Readonly<Record<string, Use>>>
   },
   follow: {
     watch: (troupe, by) => first(troupe.watch(none, undefined, by)),
-    result: (troupe, by) => troupe.result(none, by),
-    file: (troupe, by) => troupe.file("nobody", "0".repeat(64), by)
+    result: (troupe, by) => troupe.result(none, by)
   },
   inspect: {
     pending: (troupe, by) => troupe.pending(by)
-  },
-  publish: {
-    publish: (troupe, by) => troupe.publish(event, by)
   }
 }
 
@@ -97,8 +85,7 @@ const requests: Readonly<Partial<Record<RightName, ReadonlyArray<Request>>>> = {
     ["/v1/drafts/draft-9"],
     ["/v1/drafts/draft-9/publish", { target_id: "tone", based_on: 1, reason: "agreed" }],
     ["/v1/drafts/draft-9/withdraw", { reason: "old" }]
-  ],
-  publish: [["/v1/events", event]]
+  ]
 }
 
 const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help." })

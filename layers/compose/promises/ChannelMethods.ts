@@ -1,14 +1,9 @@
-/**
- * The method of a service for events, and their settings.
- */
+/** The settings of the intake of events. */
 import { Effect } from "effect"
-import { EventIntake } from "../../../services/EventIntake.ts"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
 import { BindingTarget } from "../../../src/conversation/ChannelBinding.ts"
-import type { IncomingEvent } from "../../../src/delivery/IncomingEvent.ts"
 import type { AgentName } from "../../../src/value/Ids.ts"
-import type { Principal } from "../../../src/principal/Principal.ts"
 
 interface Events {
   readonly agent: AgentName
@@ -27,6 +22,3 @@ export const intakeOf = Effect.fnUntraced(function* (
     ? yield* new AgentNotFound({ agent: events.agent, available: agents.map(({ name }) => name) })
     : { ...events, agent }
 })
-
-export const publish = (event: unknown, by: Principal) =>
-  EventIntake.use((intake) => intake.publish(event as IncomingEvent, by))

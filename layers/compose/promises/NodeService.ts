@@ -19,13 +19,14 @@ import type * as NoticeOperations from "../../../src/operation/NoticeOperations.
 import type * as CostOperations from "../../../src/operation/CostOperations.ts"
 import type * as DeadLetterOperations from "../../../src/operation/DeadLetterOperations.ts"
 import type * as ErasureOperations from "../../../src/operation/ErasureOperations.ts"
+import type * as FileOperations from "../../../src/operation/FileOperations.ts"
 import type * as KillSwitchOperations from "../../../src/operation/KillSwitchOperations.ts"
 import type { ArgumentsOf, Operation, ResultOf } from "../../../src/operation/Operation.ts"
 import type * as QuarantineOperations from "../../../src/operation/QuarantineOperations.ts"
 import type * as RunOperations from "../../../src/operation/RunOperations.ts"
 import type * as TokenOperations from "../../../src/operation/TokenOperations.ts"
 import type * as ToolOperations from "../../../src/operation/ToolOperations.ts"
-import type { PublishedEvent, StoredFile } from "./MethodShapes.ts"
+import type { PublishedEvent } from "./MethodShapes.ts"
 
 export interface Send {
   /** Absent, in a conversation = the agent that it was handed over to, or else the one that got its last message. */
@@ -197,7 +198,7 @@ export interface NodeService extends HttpMethods {
   /** Messages, oldest first: 50 per page unless `limit` (to 500) is set. `after` is the last `seq` of the page before. */
   readonly messages: Method<typeof ConversationOperations.get>
   /** A file of the conversation, by its digest. Rejects with `FileNotFound`, for a customer also if a tool returned it. */
-  readonly file: (conversation: string, digest: string, by?: PrincipalInput) => Promise<StoredFile>
+  readonly file: Method<typeof FileOperations.download>
   /** Totals of what models cost, by agent unless the query's `by` is set, sorted by key. Needs `prices`. */
   readonly costs: Method<typeof CostOperations.list>
   /** Undeliverable messages, newest first: 50 per page unless `limit` (to 500) is set; `after` is the last of the page before. */

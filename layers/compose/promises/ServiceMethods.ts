@@ -9,10 +9,8 @@ import type { Cursor, Message } from "../../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
 import { KillSwitch } from "../../../services/KillSwitch.ts"
 import type { Wait } from "./Answer.ts"
-import * as ChannelMethods from "./ChannelMethods.ts"
 import { operations } from "../../service/ServiceOperations.ts"
 import { methodsOf } from "./DerivedMethods.ts"
-import * as Inspection from "./Inspection.ts"
 import { sendMessage } from "./MessageSending.ts"
 import type { NodeService, Send, Sent } from "./NodeService.ts"
 import { service_principal } from "./ServicePrincipal.ts"
@@ -102,20 +100,10 @@ const decisionMethods = {
   stopAllTools: (stopped) => KillSwitch.use(({ turnAll }) => turnAll(stopped))
 } satisfies AsEffects
 
-const inspectionMethods = {
-  file: (conversation, digest, by = service_principal) => Inspection.file(conversation, digest, by)
-} satisfies AsEffects
-
 const derivedMethods = methodsOf(operations) satisfies AsEffects
-
-const channelMethods = {
-  publish: (event, by) => ChannelMethods.publish(event, by)
-} satisfies AsEffects
 
 /** All methods that return one value. */
 export const methods = {
   ...decisionMethods,
-  ...inspectionMethods,
-  ...channelMethods,
   ...derivedMethods
 } satisfies AsEffects

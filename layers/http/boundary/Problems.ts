@@ -4,8 +4,7 @@
  */
 import type { ShuttingDown } from "../../../services/AgentRuntime.ts"
 import type { Unauthorized } from "../../../services/Credentials.ts"
-import type { JournalError } from "../../../services/RunJournal.ts"
-import type { StoreError } from "../../../services/StoreError.ts"
+import type { JournalError, StoreError } from "../../../services/StoreError.ts"
 import type { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
 import type { Problem } from "../../../src/operation/Problem.ts"
 import { makeProblem } from "../../../src/operation/Problem.ts"
@@ -20,7 +19,12 @@ import type {
 import type { NotForCustomers } from "../../../src/conversation/CustomerAccess.ts"
 import type { NotEntitled } from "../../../src/principal/NotEntitled.ts"
 import type { BindingsFull } from "../../../src/conversation/ChannelBinding.ts"
-import type { FileNotFound, FilesFull, FileTooLarge } from "../../../src/conversation/Part.ts"
+import type {
+  DigestMismatch,
+  FileNotFound,
+  FilesFull,
+  FileTooLarge
+} from "../../../src/conversation/Part.ts"
 import type { ConversationNotFound } from "../../../src/conversation/Conversation.ts"
 import type {
   AddressConflict,
@@ -77,6 +81,7 @@ export type PortError =
   | DeadLetterNotFound
   | DeadLetterResolved
   | DecisionUnfit
+  | DigestMismatch
   | EventConflict
   | EventOutOfTime
   | EventTypeUnknown
@@ -129,6 +134,7 @@ const kinds = {
   DeadLetterNotFound: [404, "dead-letter-not-found", "Dead letter not found"],
   DeadLetterResolved: [409, "dead-letter-resolved", "The dead letter is resolved"],
   DecisionUnfit: [409, "decision-unfit", "The decision does not fit the question"],
+  DigestMismatch: [422, "digest-mismatch", "The bytes are not those of the digest"],
   EventConflict: [409, "event-conflict", "The event came before with another content"],
   EventOutOfTime: [422, "event-out-of-time", "The event is too old, or not yet due"],
   EventTypeUnknown: [422, "event-type-unknown", "Nothing is done about events of this type"],
@@ -241,6 +247,7 @@ const runDetail = (error: RunIsOver | RunNotFound | RunNotQuarantined | RunQuara
 
 const otherDetail = (
   error:
+    | DigestMismatch
     | McpDefinitionNotOffered
     | McpPinConflict
     | McpToolNotFound
@@ -260,6 +267,8 @@ const otherDetail = (
     case "McpToolNotFound":
     case "MemoryRefused":
       return `${cutText(error.message, 300)}.`
+    case "DigestMismatch":
+      return "They were changed on the way, or the digest is another file's. Nothing was stored."
     case "NotForCustomers":
       return error.message
     case "TokenNotFound":

@@ -24,7 +24,8 @@ import * as Routes from "../boundary/Routes.ts"
 import * as DraftsHandlers from "../handlers/DraftsHandlers.ts"
 import * as RecordsHandlers from "../handlers/RecordsHandlers.ts"
 
-const { conversations: _, ...derived } = groups
+/** The others stream, take bytes or have forms of their own. */
+const { conversations: _, events: _events, files: _files, ...derived } = groups
 
 const handlers = Layer.mergeAll(
   Derived.layer(derived),
