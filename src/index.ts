@@ -1,6 +1,6 @@
 /**
  * The facts of Troupe: shapes and pure rules. The facade for a Node service is in `troupe/embed`, ports are in
- * `troupe/services/*`, and the Layers that implement them in `troupe/layers`, `troupe/http` and `troupe/models`.
+ * `troupe/services`, and the Layers that implement them in `troupe/layers`, `troupe/http` and `troupe/models`.
  */
 export * from "./agent/AgentKind.ts"
 export * from "./agent/AgentSpec.ts"

@@ -1,23 +1,43 @@
-import { assert, describe, it } from "vitest"
 import { execFileSync } from "node:child_process"
+import { rmSync } from "node:fs"
 import { fileURLToPath } from "node:url"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { build } from "../../scripts/build.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
-/** What a process loads that imports a file and does nothing else: paths from the root, none of Node's own. */
-const loadedBy = (path: string): ReadonlyArray<string> => {
+interface Loaded {
+  /** From the root; none of Node's own. */
+  readonly path: string
+  readonly bytes: number
+}
+
+/** What a process loads that runs this and nothing else. */
+const loadedIn = (code: string): ReadonlyArray<Loaded> => {
   const script = `
     import { registerHooks } from "node:module"
     const loaded = []
-    registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) })
-    await import(${JSON.stringify(`${root}${path}`)})
+    registerHooks({
+      load: (url, context, next) => {
+        const given = next(url, context)
+        loaded.push([url, given.source?.length ?? 0])
+        return given
+      }
+    })
+    ${code}
     console.log(JSON.stringify(loaded))`
   const args = ["--conditions=troupe-source", "--input-type=module", "--eval", script]
   const printed = execFileSync(process.execPath, args, { cwd: root, encoding: "utf8" })
-  return (JSON.parse(printed) as ReadonlyArray<string>).flatMap((url) =>
-    url.startsWith("file:") ? [fileURLToPath(url).slice(root.length).replaceAll("\\", "/")] : []
+  const last = printed.trimEnd().split("\n").at(-1)!
+  return (JSON.parse(last) as ReadonlyArray<[string, number]>).flatMap(([url, bytes]) =>
+    url.startsWith("file:")
+      ? [{ path: fileURLToPath(url).slice(root.length).replaceAll("\\", "/"), bytes }]
+      : []
   )
 }
+
+const loadedBy = (path: string): ReadonlyArray<string> =>
+  loadedIn(`await import(${JSON.stringify(`${root}${path}`)})`).map(({ path }) => path)
 
 const packageOf = (path: string) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1]
 const packagesIn = (loaded: ReadonlyArray<string>) =>
@@ -61,7 +81,6 @@ describe("a start with an ephemeral store", () => {
       ["layers/http/boundary/HttpSettings.ts", "layers/http/boundary/PathShape.ts"]
     )
     assert.deepStrictEqual(packagesIn(loaded), [
-      "@effect/platform-node",
       "@effect/platform-node-shared",
       "effect",
       "ibantools",
@@ -76,4 +95,24 @@ it("an import of troupe, which declares agents and tools, loads no large part of
   const loaded = loadedBy("src/index.ts")
   assert.include(loaded, "src/tool/DeclaredTool.ts")
   assert.deepStrictEqual(barrelsIn(loaded), [])
+})
+
+describe("the package as it is built", () => {
+  const place = `node_modules/.cache/troupe-import-${process.pid}`
+  beforeAll(() => build(`${root}${place}`, false), 60_000)
+  afterAll(() => rmSync(`${root}${place}`, { recursive: true, force: true }))
+
+  const entry = (name: string) => JSON.stringify(`${root}${place}/${name}.js`)
+  const bytesOf = (loaded: ReadonlyArray<Loaded>) =>
+    loaded.reduce((sum, { bytes }) => sum + bytes, 0)
+
+  it("costs an import of troupe/embed less than an import of effect, in modules and in bytes", () => {
+    const effect = loadedIn(`await import("effect")`)
+    const embed = loadedIn(`await import(${entry("embed")})`)
+    const own = embed.filter(({ path }) => packageOf(path) === ".cache")
+    assert.isAtMost(own.length, 5)
+    assert.isAtMost(bytesOf(own), 10_000)
+    assert.isBelow(embed.length, effect.length)
+    assert.isBelow(bytesOf(embed), bytesOf(effect))
+  })
 })

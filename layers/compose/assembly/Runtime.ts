@@ -2,7 +2,7 @@
  * One runtime over any stores and any model: agents and their tools, the gate, the approval desk and the relay. The other
  * compositions in this folder use this one with different implementations of its ports.
  */
-import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import * as NodeCrypto from "@effect/platform-node-shared/NodeCrypto"
 import { Effect, Layer, Option, Schema } from "effect"
 import type { MisdeclaredPrice, PriceTable } from "../../../src/cost/PriceTable.ts"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"

@@ -3,7 +3,7 @@
  * to ephemeral stores of its own.
  */
 import { getHeapStatistics } from "node:v8"
-import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import * as NodeCrypto from "@effect/platform-node-shared/NodeCrypto"
 import { Effect, Layer, Option } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"

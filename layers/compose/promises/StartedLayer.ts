@@ -3,7 +3,7 @@
  * for Effects. Modules that an option needs are loaded only if it is given.
  */
 import { getHeapStatistics } from "node:v8"
-import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import * as NodeCrypto from "@effect/platform-node-shared/NodeCrypto"
 import { Effect, Layer, Result } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { withDefaults } from "../../../src/value/Defaults.ts"
