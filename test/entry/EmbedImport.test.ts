@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process"
-import { rmSync } from "node:fs"
+import { readdirSync, rmSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { build } from "../../scripts/build.ts"
@@ -80,13 +80,7 @@ describe("a start with an ephemeral store", () => {
       own.filter((path) => path.startsWith("layers/http/")),
       ["layers/http/boundary/HttpSettings.ts", "layers/http/boundary/PathShape.ts"]
     )
-    assert.deepStrictEqual(packagesIn(loaded), [
-      "@effect/platform-node-shared",
-      "effect",
-      "ibantools",
-      "libphonenumber-js",
-      "re2js"
-    ])
+    assert.deepStrictEqual(packagesIn(loaded), ["@effect/platform-node-shared", "effect", "re2js"])
     assert.deepStrictEqual(barrelsIn(loaded), [])
   })
 })
@@ -114,5 +108,47 @@ describe("the package as it is built", () => {
     assert.isAtMost(bytesOf(own), 10_000)
     assert.isBelow(embed.length, effect.length)
     assert.isBelow(bytesOf(embed), bytesOf(effect))
+  })
+
+  it("loads the script of /docs where somebody asks for the page, and not before", () => {
+    const served = (path: string) =>
+      loadedIn(`
+        const { start } = await import(${entry("embed")})
+        const { scripted } = await import(${entry("testing")})
+        const troupe = await start({ agents: [], model: scripted([]), http: { port: 0, tokens: [] } })
+        const page = await fetch(troupe.url + "${path}")
+        console.log(page.status, (await page.text()).length)
+        await troupe.stop()`).filter(({ path }) => path.endsWith("/httpApiSwagger.js"))
+    assert.lengthOf(served("/openapi.json"), 0)
+    assert.lengthOf(served("/docs"), 1)
+  })
+
+  /** An agent whose tool has to be asked for, with this as its argument. */
+  const asked = (order: string) => `
+    const { AgentSpec, Schema, tool } = { ...await import("effect"), ...await import(${entry("index")}) }
+    const { start } = await import(${entry("embed")})
+    const { call, scripted, text } = await import(${entry("testing")})
+    const config = { namespace: "shop", name: "refund", side_effects: "external", input: Schema.Struct({ order: Schema.String }) }
+    const troupe = await start({
+      agents: [AgentSpec.make({ name: "shop", instructions: "Help.", tools: ["refund"] })],
+      tools: [tool(config, async () => "done")],
+      model: scripted([call("refund", { order: ${JSON.stringify(order)} }), text("Done.")])
+    })
+    const { approvals } = await troupe.ask({ agent: "shop", text: "Pay it back" })
+    console.log(approvals[0].payload.args_summary)
+    await troupe.stop()`
+  const plans = (loaded: ReadonlyArray<Loaded>) =>
+    packagesIn(loaded.map(({ path }) => path)).filter((name) => /iban|phone/.test(name))
+
+  it("loads the plans of phone numbers and IBANs where a text first needs them, and not before", () => {
+    const names = readdirSync(`${root}${place}`).flatMap((file) =>
+      file.endsWith(".js") && file !== "troupe.js" ? [file.slice(0, -3)] : []
+    )
+    assert.isAbove(names.length, 8)
+    const imports = names.map((name) => `await import(${entry(name)})`).join("\n")
+    assert.deepStrictEqual(plans(loadedIn(imports)), [])
+    assert.deepStrictEqual(plans(loadedIn(asked("order 1003"))), [])
+    assert.deepStrictEqual(plans(loadedIn(asked("call +49 30 901820"))), ["libphonenumber-js"])
+    assert.deepStrictEqual(plans(loadedIn(asked("to DE89 3704 0044 0532 0130 00"))), ["ibantools"])
   })
 })

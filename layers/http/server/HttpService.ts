@@ -2,7 +2,7 @@
  * The HTTP surface as one Layer: the API, its documentation, metrics, and the middleware around them. It calls only ports, so no
  * tool body and no loop can be reached from it. It needs a server, for example `NodeServer.layer`.
  */
-import { Deferred, Effect, Layer } from "effect"
+import { Deferred, Effect, Layer, Scope } from "effect"
 import type { FileSystem, Path } from "effect"
 import type { Digest, SecureRandom } from "effect/crypto"
 import type { Etag, HttpPlatform, HttpServer } from "effect/http"
@@ -94,11 +94,24 @@ const apiAt = (base: string) =>
     ? TroupeApi
     : TroupeApi.annotateMerge(OpenApi.annotations({ servers: [{ url: base }] }))
 
+/** The page's script has 2 MB: it is loaded when somebody first asks for the page. */
+const docs = (api: typeof TroupeApi) =>
+  HttpRouter.use(
+    Effect.fnUntraced(function* (router) {
+      const path = Routes.docs_path
+      const scope = yield* Effect.scope
+      const page = HttpRouter.toHttpEffect(HttpApiSwagger.layer(api, { path }))
+      // A reader who goes away ends it for nobody else.
+      const once = yield* Effect.cached(Effect.uninterruptible(Scope.provide(page, scope)))
+      yield* router.add("GET", path, Effect.flatten(once))
+    })
+  )
+
 const routes = (base: string) => {
   const api = apiAt(base)
   return Layer.mergeAll(
     HttpApiBuilder.layer(api, { openapiPath: Routes.openapi_path }),
-    HttpApiSwagger.layer(api, { path: Routes.docs_path }),
+    docs(api),
     Metrics.layer,
     ChannelRoutes.layer,
     Outcomes.layer
