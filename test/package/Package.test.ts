@@ -66,6 +66,31 @@ const ask = Troupe.use((troupe) => troupe.ask({ agent: "shop", text: "Hello" }))
 export const run = Effect.runPromise(Effect.provide(ask, Troupe.layer(options)))
 `
 
+/** What a library may export whose declarations are written: each type has a name in an entry that it imports. */
+const declared = `
+import { Schema } from "effect"
+import { agent, AgentSpec, policyOf, Principal, RunLimits, tool } from "troupe"
+import { start } from "troupe/embed"
+import { call, scripted } from "troupe/testing"
+import { startWorker } from "troupe/worker"
+
+export const refund = tool(
+  { namespace: "shop", name: "refund", side_effects: "external", input: Schema.Struct({ order: Schema.String }) },
+  async ({ order }) => order
+)
+export const shop = AgentSpec.make({ name: "shop", instructions: "Help." })
+export const other = agent({ name: "other", instructions: "Help." })
+export const model = scripted([call("refund", { order: "1003" })])
+export const limits = RunLimits.make({})
+export const policy = policyOf({})
+export const boss = new Principal({ id: "boss", tenant: "default", roles: ["approver"] })
+export const troupe = await start({ agents: [shop], tools: [refund], model })
+export const answer = await troupe.ask({ agent: "shop", text: "Hello", answer: Schema.Struct({ n: Schema.Int }) })
+export const pending = await troupe.pending(boss)
+export const watched = troupe.watch(answer.run)
+export const worker = await startWorker({ tools: [refund], store: { postgres: "postgres://127.0.0.1/none" } })
+`
+
 /** What a bundle asks a person, whose numbers are found with packages that no bundle finds outside. */
 const asking = `
 import { Schema } from "effect"
@@ -141,14 +166,24 @@ describe("the packed package", () => {
       [...imports, `export type All = [${used.join(", ")}]`, ""].join("\n")
     )
     writeFileSync(join(project, "missing.ts"), missing)
+    writeFileSync(join(project, "declared.ts"), declared)
+    writeFileSync(join(project, "package.json"), `{ "type": "module" }`)
     // With no optional peer installed, and every declaration checked that they lead to.
     const modules = ["NodeNext NodeNext", "ESNext Bundler"]
     for (const compiler of ["typescript", "typescript-5.9"]) {
       for (const each of modules) {
         const [module, resolution] = each.split(" ")
-        const flags = `--noEmit --strict --target ES2024 --types node --module ${module} --moduleResolution ${resolution}`
+        const flags = `--noEmit --declaration --strict --target ES2024 --types node --module ${module} --moduleResolution ${resolution}`
         const tsc = join(root, "node_modules", compiler, "bin/tsc")
-        const args = [tsc, ...flags.split(" "), "--pretty", "false", "user.ts", "missing.ts"]
+        const args = [
+          tsc,
+          ...flags.split(" "),
+          "--pretty",
+          "false",
+          "user.ts",
+          "missing.ts",
+          "declared.ts"
+        ]
         const { stdout } = spawnSync(process.execPath, args, { cwd: project, encoding: "utf8" })
         const [first, second, ...others] = stdout.split(/^(?=\S)/m)
         assert.deepStrictEqual(others, [], stdout)
@@ -163,7 +198,7 @@ describe("the packed package", () => {
         )
       }
     }
-  }, 240_000)
+  }, 480_000)
 
   it("is bundled by esbuild and by Vite, with the optional peers as the only external packages", async () => {
     const { manifest, project } = packed

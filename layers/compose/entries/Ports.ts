@@ -1,5 +1,6 @@
 /**
- * The package's entry `troupe/services`: every port, for programs that call one, answer one or store with one.
+ * The package's entry `troupe/services`: every port, for programs that call or implement one, and the shapes that they speak of
+ * beside those of `troupe`.
  */
 export * from "../../../services/AccessTokens.ts"
 export * from "../../../services/AgentDirectory.ts"
@@ -70,3 +71,16 @@ export * from "../../../services/worlds/RuleProposals.ts"
 export * from "../../../services/worlds/WorldPublisher.ts"
 export * from "../../../services/worlds/WorldReader.ts"
 export * from "../../../services/worlds/contracts/WorldAgentRunner.ts"
+
+export * from "../../../src/conversation/Conversation.ts"
+export * from "../../../src/conversation/Transcript.ts"
+export * from "../../../src/cost/CostTotal.ts"
+export * from "../../../src/cost/TurnCost.ts"
+export * from "../../../src/delivery/AgentTask.ts"
+export * from "../../../src/delivery/OutboxMessage.ts"
+export * from "../../../src/memory/CanonicalText.ts"
+export * from "../../../src/memory/MemoryAnchors.ts"
+export * from "../../../src/memory/MemoryRefused.ts"
+export * from "../../../src/memory/MemoryRow.ts"
+export * from "../../../src/run/Nesting.ts"
+export * from "../../../src/run/Quarantine.ts"

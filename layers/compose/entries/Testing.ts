@@ -2,6 +2,7 @@
  * The package's entry `troupe/testing`: a model that plays a script, approvers that answer by rules, a clock that a test moves,
  * stores in memory, and recorded runs as tests.
  */
+export type { ModelGateway } from "../../../services/ModelGateway.ts"
 export type { Script, ScriptOptions, ScriptedTurn } from "../../model/tape/ScriptedModelGateway.ts"
 export {
   call,
