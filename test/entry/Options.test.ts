@@ -89,7 +89,7 @@ const wrong: ReadonlyArray<readonly [field: string, given: Record<string, unknow
   ["retention.records_ms", { retention: { records_ms: "soon" } }],
   ["retention.archive", { retention: { archive: "" } }],
   ["retention.costs_ms", { retention: { costs_ms: 86_400_000 } }],
-  ["record", { record: "yes" }],
+  ["observe.record", { observe: { record: "yes" } }],
   ["policy", { policy: "ask" }],
   ["prices", { prices: 7 }],
   ["customer_agents", { customer_agents: "shop" }],
@@ -292,7 +292,7 @@ describe("the options of a start", () => {
 
   it("that are undefined are treated as absent", async () => {
     const { store: _, ...rest } = whole
-    const nothing = { store: undefined, mcp: undefined, record: undefined, tools: undefined }
+    const nothing = { store: undefined, mcp: undefined, observe: undefined, tools: undefined }
     assert.strictEqual((await refused({ ...rest, ...nothing }))._tag, "started")
   })
 })

@@ -197,7 +197,6 @@ const fields = {
   retention: Schema.optionalKey(Retention),
   customer_agents: Schema.optionalKey(Schema.Array(AgentName).check(Schema.isMaxLength(1_000))),
   telemetry: Schema.optionalKey(Telemetry),
-  record: Schema.optionalKey(Schema.Boolean),
   observe: Schema.optionalKey(ObserversInput),
   channels: listOf(is("an Effect of a channel", Effect.isEffect)),
   events: Schema.optionalKey(EventOptions),

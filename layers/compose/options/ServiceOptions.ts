@@ -112,9 +112,7 @@ export interface Options {
    * = also to the default collector, or to the OpenTelemetry provider that the application registered; `false` = nowhere.
    */
   readonly telemetry?: boolean | Telemetry
-  /** Stores a record of every call besides the journal, for audits (see `records`). Absent = no. */
-  readonly record?: boolean
-  /** Functions that are called with each finished call and each model turn, for metrics and logs. */
+  /** Functions that are called with each finished call and each model turn, for metrics and logs, and whether calls are recorded. */
   readonly observe?: ObserversInput
   /** Channels through which people are notified, besides the in-app copy, such as `SlackChannel.adapter` of `troupe/layers`. */
   readonly channels?: ReadonlyArray<

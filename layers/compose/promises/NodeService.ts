@@ -248,8 +248,8 @@ export interface NodeService extends HttpMethods {
   /** Folds a run in quarantine again, and lets it continue if it folds; for operators. */
   readonly releaseRun: Method<typeof QuarantineOperations.release>
   /**
-   * Records of a run's calls, oldest first; at most 500. They are stored only with the option `record`, shortly after the call.
-   * Rejects with `RunNotFound` if there is no such run.
+   * Records of a run's calls, oldest first; at most 500. They are stored only with `observe: { record: true }`, shortly after the
+   * call. Rejects with `RunNotFound` if there is no such run.
    */
   readonly records: (run: string, by?: PrincipalInput) => Promise<ReadonlyArray<CallRecord>>
   /** What an agent remembers for a conversation's address, newest first: 50 per page unless `limit` (to 500) is set. */

@@ -110,7 +110,7 @@ const metricsOf = ({ http, telemetry }: PlainOptions): Layer.Layer<never> =>
     ? Layer.empty
     : Layer.mergeAll(ToolCallTelemetry.metrics, ModelUsageTelemetry.layer, ProcessTelemetry.layer)
 
-/** Loads the recorder only if `record` asks for it. */
+/** Loads the recorder only if it is asked for. */
 const recorderOf = (record = false): Effect.Effect<Layer.Layer<never, never, CallRecords>> =>
   record
     ? Effect.map(
@@ -183,7 +183,7 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
       ...graphs.map(graphAgent)
     ])
   })
-  const recorder = yield* recorderOf(options.record)
+  const recorder = yield* recorderOf(options.observe?.record)
   const telemetry = yield* Effect.promise(() => OpenTelemetry.layer(options.telemetry, process.env))
   const agents = Runtime.layer({
     agents: options.agents,
