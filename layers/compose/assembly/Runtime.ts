@@ -73,10 +73,11 @@ export interface Options<E = unknown, R = unknown> {
   readonly prices?: PriceTable | undefined
   /** Single tools and families of them, each an Effect over the services that its bodies need. */
   readonly tools: ReadonlyArray<LocalToolRegistry.Family<E, R>>
-  /** Tools that `tools` may replace by ones with the same plain name; in `tools` itself they would be duplicates. */
-  readonly shared?: ReadonlyArray<LocalToolRegistry.Family<E, R>>
-  /** Tools under a manifest; `tools` may replace them as well. */
-  readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<E, R>>
+  /**
+   * Tools that `tools` may replace by ones with the same plain name, also under the manifest of a plugin; in `tools` itself they
+   * would be duplicates.
+   */
+  readonly shared?: ReadonlyArray<LocalToolRegistry.Shared<E, R>>
   /** Functions that make tools from registered ones and replace them, such as `BuiltinTools.tools` of `troupe/tools`. */
   readonly resolved?: ReadonlyArray<LocalToolRegistry.Resolver<E, R>>
   /** Handlers of outbox topics, in addition to the runtime's own. */
@@ -89,10 +90,13 @@ type Listed<O, Field> = Field extends keyof O
     : never
   : never
 
+/** Of plugins. */
+type ToolsOf<Each> = Each extends { readonly tools: infer Tools } ? Tools : never
+
 /** The Effects that are built with the runtime. Each may need services of its own. */
 type EffectsOf<O> =
-  | Listed<O, "tools" | "shared" | "deliveries">
-  | (Listed<O, "plugins"> extends { readonly tools: infer Tools } ? Tools : never)
+  | Extract<Listed<O, "tools" | "shared" | "deliveries">, Effect.Effect<unknown, unknown, unknown>>
+  | ToolsOf<Listed<O, "shared">>
   | (Listed<O, "resolved"> extends (registered: never) => infer Tools ? Tools : never)
 
 /** The services that a runtime needs. */

@@ -97,15 +97,14 @@ export interface TroupeService extends Methods, HttpMethods {
   ) => Stream.Stream<FeedItem, WatchError>
 }
 
-type ListOptions = "tools" | "shared" | "plugins" | "deliveries" | "channels"
+type ListOptions = "tools" | "shared" | "deliveries" | "channels"
 
 /** The options of `start`, except that tools, Layers and Effects may also need services of the program. */
 export interface LayerOptions extends Omit<Options, ListOptions | "model" | "tokenizer"> {
   /** Single tools and families of tools, as `tool`, `govern` and `remote` make them. */
   readonly tools?: ReadonlyArray<LocalToolRegistry.Family<unknown, unknown>>
-  /** Tools that `tools` may replace by ones with the same plain name. */
-  readonly shared?: ReadonlyArray<LocalToolRegistry.Family<unknown, unknown>>
-  readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<unknown, unknown>>
+  /** Tools that `tools` may replace by ones with the same plain name: families, and plugins, which are families under a manifest. */
+  readonly shared?: ReadonlyArray<LocalToolRegistry.Shared<unknown, unknown>>
   readonly deliveries?: ReadonlyArray<Effect.Effect<Delivery, unknown, unknown>>
   readonly channels?: ReadonlyArray<Effect.Effect<Channel, unknown, unknown>>
   readonly model:
@@ -121,10 +120,16 @@ type Channel = Effect.Success<Each<Options["channels"]>>
 
 type Member<O, Name> = Name extends keyof O ? NonNullable<O[Name]> : never
 
+/** Of plugins. */
+type ToolsOf<Each> = Each extends { readonly tools: infer Tools } ? Tools : never
+
 /** Effects among the options. */
 type EffectsOf<O> =
-  | Each<Member<O, "tools" | "shared" | "deliveries" | "channels">>
-  | (Each<Member<O, "plugins">> extends { readonly tools: infer Tools } ? Tools : never)
+  | Extract<
+      Each<Member<O, "tools" | "shared" | "deliveries" | "channels">>,
+      Effect.Effect<unknown, unknown, unknown>
+    >
+  | ToolsOf<Each<Member<O, "shared">>>
 
 /** Layers among the options. */
 type LayersOf<O> = Extract<Member<O, "model" | "tokenizer">, Layer.Any>

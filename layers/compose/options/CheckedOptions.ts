@@ -123,7 +123,11 @@ const ToolConfigs = Schema.Struct({
   ca: Schema.optionalKey(text)
 })
 
-const Plugin = Schema.Struct({ manifest: objectOf("an object"), tools: family })
+/** A plugin, or a family. What is an object and neither is refused as a plugin. */
+const Shared = Schema.Union([
+  Schema.Struct({ manifest: objectOf("an object"), tools: family }),
+  family
+])
 
 const isGraph = (value: unknown): boolean =>
   typeof value === "string" || (isObject(value) && "spec" in value && "waves" in value)
@@ -184,8 +188,7 @@ const fields = {
   }),
   graphs: listOf(is("a text in YAML or JSON, or a loaded graph", isGraph)),
   tools: listOf(family),
-  shared: listOf(family),
-  plugins: listOf(Plugin),
+  shared: listOf(Shared),
   deliveries: listOf(is("an Effect of handlers", Effect.isEffect)),
   mcp: Schema.optionalKey(Mcp),
   toolConfigs: Schema.optionalKey(ToolConfigs),

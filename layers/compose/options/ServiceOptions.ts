@@ -78,9 +78,8 @@ export interface Options {
   readonly graphs?: ReadonlyArray<string | ToolGraph>
   /** Single tools and families of tools, as `tool`, `govern` and `remote` make them. */
   readonly tools?: ReadonlyArray<ToolFamily>
-  /** Tools that `tools` may replace by ones with the same plain name. */
-  readonly shared?: ReadonlyArray<ToolFamily>
-  readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<unknown, ToolServices>>
+  /** Tools that `tools` may replace by ones with the same plain name: families, and plugins, which are families under a manifest. */
+  readonly shared?: ReadonlyArray<LocalToolRegistry.Shared<unknown, ToolServices>>
   readonly deliveries?: ReadonlyArray<Effect.Effect<RoomHandlers, unknown, ToolServices>>
   /** MCP servers whose tools are imported; needs the package `@modelcontextprotocol/client`. */
   readonly mcp?: McpOptions

@@ -192,7 +192,6 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
     policy: options.policy,
     tools: [...(options.tools ?? []), Effect.succeed(configured), mcpTools],
     shared: options.shared ?? [],
-    plugins: options.plugins ?? [],
     resolved: [
       ...resolved,
       AwaitedMcpTools.resolver([...options.agents, ...graphs.map(graphAgent)])
