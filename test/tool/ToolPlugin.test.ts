@@ -6,7 +6,7 @@ import * as Registry from "../../src/tool/Registry.ts"
 import type { ToolPlugin } from "../../src/tool/ToolPlugin.ts"
 import * as ToolPlugins from "../../src/tool/ToolPlugin.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
-import * as Ephemeral from "../../layers/compose/entries/Ephemeral.ts"
+import * as EphemeralRuntime from "../runtime/EphemeralRuntime.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 
 const says = (namespace: string, name: string) =>
@@ -163,5 +163,7 @@ const registryWith = (sources: {
 }) =>
   Effect.provide(
     ToolRegistry,
-    Ephemeral.layer({ agents: [], ...sources }).pipe(Layer.provide(ScriptedModelGateway.layer([])))
+    EphemeralRuntime.layer({ agents: [], ...sources }).pipe(
+      Layer.provide(ScriptedModelGateway.layer([]))
+    )
   )
