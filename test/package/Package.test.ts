@@ -108,6 +108,7 @@ const { approvals } = await troupe.ask({ agent: "shop", text: "Pay" })
 console.log(approvals![0]!.payload.args_summary)
 await troupe.stop()
 `
+const asked = 'to: "[iban], [phone]"'
 
 /** A module of the project, run to its end; what it printed. */
 const run = (code: string): string =>
@@ -129,6 +130,25 @@ describe("the packed package", () => {
       if (JSON.stringify(listening()) !== listeners) console.log("listens", listening())`)
     assert.strictEqual(printed, "")
   }, 60_000)
+
+  it("has each service and each error once, whichever entries it is of", () => {
+    const { files, place } = packed
+    const keys = files
+      .filter((file) => file.startsWith("dist/") && file.endsWith(".js"))
+      .flatMap((file) => [
+        ...readFileSync(join(place, file), "utf8").matchAll(/\bService\(\)\("([^"]+)"/g)
+      ])
+      .map(([, key]) => key!)
+    assert.isAbove(keys.length, 50)
+    assert.deepEqual(keys.toSorted(), [...new Set(keys)].toSorted())
+    const printed = run(`
+      import { ConversationNotFound, InvalidInput } from "troupe"
+      import { start } from "troupe/embed"
+      import * as services from "troupe/services"
+      const error = await start({}).catch((error) => error)
+      console.log(ConversationNotFound === services.ConversationNotFound, error instanceof InvalidInput)`)
+    assert.strictEqual(printed, "true true\n")
+  })
 
   it("refuses every path that is no entry", () => {
     const paths = [
@@ -206,7 +226,7 @@ describe("the packed package", () => {
     const last = {
       embedding: "It is paid back.",
       fastify: "202",
-      asking: 'to: "[iban], [phone]"'
+      asking: asked
     }
     const names = Object.keys(last)
     writeFileSync(join(project, "asking.ts"), asking)
@@ -424,6 +444,8 @@ describe("the packed package", () => {
     const packages = ["node@22.19.0", "bun@1.4.5", "deno@2.9.6"]
     done("npm", ["install", "--no-audit", "--no-fund", ...packages], place)
     cpSync(join(root, "test/examples/embedding.ts"), join(packed.project, "runs.ts"))
+    writeFileSync(join(packed.project, "asks.ts"), asking)
+    const last = { "runs.ts": "It is paid back.", "asks.ts": asked }
     const programs = {
       node: ["--experimental-strip-types", "--no-warnings"],
       bun: [],
@@ -431,8 +453,10 @@ describe("the packed package", () => {
     }
     for (const [name, flags] of Object.entries(programs)) {
       const program = join(place, "node_modules/.bin", name)
-      const printed = done(program, [...flags, "runs.ts"], packed.project)
-      assert.strictEqual(printed.trim().split("\n").at(-1), "It is paid back.", name)
+      for (const [file, expected] of Object.entries(last)) {
+        const printed = done(program, [...flags, file], packed.project)
+        assert.strictEqual(printed.trim().split("\n").at(-1), expected, name)
+      }
     }
   }, 240_000)
 
