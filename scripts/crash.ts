@@ -2,7 +2,7 @@
  * The long run: kill -9 at random, hundreds of times on each engine; then two services, a worker and their server at
  * once; and then the controls, which take one guard away each and must be seen to fail.
  */
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeRuntime from "@effect/platform-node-shared/NodeRuntime"
 import { Cause, Effect, Exit, Option } from "effect"
 import type { Scope } from "effect"
 import { Command, Flag } from "effect/cli"

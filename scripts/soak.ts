@@ -3,7 +3,7 @@
  * killed, stand still and lose their connections, disks are full and clocks are wrong. Then every run has to end, every effect
  * has to have happened as often as its journal says, and no process may hold more memory than its bound.
  */
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeRuntime from "@effect/platform-node-shared/NodeRuntime"
 import { Cause, Effect, Exit, Option } from "effect"
 import type { Scope } from "effect"
 import { Command, Flag } from "effect/cli"

@@ -1,64 +1,122 @@
 /**
- * The facts of Troupe: shapes and pure rules. The facade for a Node service is in `troupe/embed`, ports are in
- * `troupe/services/*`, and the Layers that implement them in `troupe/layers`, `troupe/http` and `troupe/models`.
+ * The facts of Troupe: what declares agents, tools, policies, limits and prices; ids, events and errors. The facade for a Node
+ * service is in `troupe/embed`, ports and the shapes they speak of are in `troupe/services`, and the Layers that implement them
+ * in `troupe/layers`, `troupe/http` and `troupe/models`.
  */
-export * from "./agent/AgentKind.ts"
-export * from "./agent/AgentSpec.ts"
+
+// Agents and their limits.
 export { agent } from "./agent/DeclaredAgent.ts"
 export type { AgentOptions, DeclaredAgent, TurnRun } from "./agent/DeclaredAgent.ts"
-export * from "./agent/ModelSettings.ts"
-export * as Operations from "./spectral/agents/Operations.ts"
-export * as Spectral from "./spectral/agents/SpectralAgents.ts"
-export * from "./approval/Approval.ts"
-export * from "./value/Canonical.ts"
-export * from "./cost/CostTotal.ts"
-export * as PriceTable from "./cost/PriceTable.ts"
-export * from "./cost/TurnCost.ts"
-export * as Classify from "./error/Classify.ts"
-export * from "./error/ToolError.ts"
-export * from "./conversation/Conversation.ts"
-export * from "./conversation/Transcript.ts"
-export * as AgentTasks from "./delivery/AgentTask.ts"
-export * as Outbox from "./delivery/OutboxMessage.ts"
-export * from "./value/Ids.ts"
-export * as CanonicalTexts from "./memory/CanonicalText.ts"
-export * from "./memory/MemoryAnchors.ts"
-export * from "./memory/MemoryOrigin.ts"
-export * from "./memory/MemoryRefused.ts"
-export * from "./memory/MemoryRow.ts"
-export * from "./memory/MemorySpec.ts"
-export * from "./principal/NotEntitled.ts"
-export * from "./principal/Principal.ts"
-export * from "./run/Nesting.ts"
-export * from "./run/Quarantine.ts"
-export * as RunCommand from "./run/RunCommand.ts"
-export * as RunConclusion from "./run/RunConclusion.ts"
-export * as RunDecider from "./run/RunDecider.ts"
+export { AgentKind } from "./agent/AgentKind.ts"
+export {
+  AgentNotFound,
+  AgentSpec,
+  CompactionPolicy,
+  MailboxPolicy,
+  OnChange,
+  Supervision
+} from "./agent/AgentSpec.ts"
+export { ModelSettings, OutputFormat, ToolChoice } from "./agent/ModelSettings.ts"
+export { MemorySpec } from "./memory/MemorySpec.ts"
+export * as Graph from "./graph/ToolGraph.ts"
 export type { RunContext } from "./run/RunContext.ts"
-export * from "./run/RunEvent.ts"
-export * from "./run/RunLimits.ts"
-export * as RunFold from "./run/RunFold.ts"
-export * as RunState from "./run/RunState.ts"
-export * as RunWork from "./run/RunWork.ts"
+export { OnBreach, RunLimits } from "./run/RunLimits.ts"
+export * as PriceTable from "./cost/PriceTable.ts"
+
+// Tools.
+export { tool } from "./tool/DeclaredTool.ts"
+export type { DeclaredTool, ToolOptions } from "./tool/DeclaredTool.ts"
+export { govern, MisdeclaredTool } from "./tool/GovernedTool.ts"
+export type {
+  CallContext,
+  CallOfRun,
+  FamilyGovernance,
+  GovernedContext,
+  GovernedTool,
+  Governance,
+  Intercepted,
+  Interceptor,
+  Precondition,
+  Reconciled,
+  ToolHandler
+} from "./tool/GovernedTool.ts"
+export { wrap } from "./tool/Wrapped.ts"
+export { Circuit, CostEstimate, OnLoss, RateLimit, ToolSpec } from "./tool/ToolSpec.ts"
+export type { RetryPolicy } from "./tool/RetryPolicy.ts"
+export { ApprovalGate, ReplayPolicy, SideEffects, ToolCategory } from "./tool/SideEffects.ts"
+export { PluginManifest, PluginRefused } from "./tool/ToolPlugin.ts"
+export type { ToolPlugin } from "./tool/ToolPlugin.ts"
+export { originOfCall } from "./memory/MemoryOrigin.ts"
+export * as Capability from "./capability/Capability.ts"
 export * as CallTarget from "./call/CallTarget.ts"
-export type { PlatformOp } from "./call/PlatformOp.ts"
 export type { HostContext } from "./call/HostContext.ts"
+export type { PlatformOp } from "./call/PlatformOp.ts"
 export type { ToolConfig } from "./call/ToolConfig.ts"
 export { ToolConfigRefused } from "./call/ToolConfigRefused.ts"
-export * as ErrorDetail from "./call/ErrorDetail.ts"
-export * as Capability from "./capability/Capability.ts"
-export type { CallPermission, JudgedRun } from "./permission/CallPermission.ts"
-export * from "./permission/PermissionRule.ts"
-export * from "./permission/Policy.ts"
-export { MisdeclaredPolicy } from "./permission/PolicyCheck.ts"
-export * as Graph from "./graph/ToolGraph.ts"
-export * from "./tool/DeclaredTool.ts"
-export * from "./tool/GovernedTool.ts"
 export * as Mcp from "./mcp/McpServer.ts"
-export * as Registry from "./tool/Registry.ts"
-export * from "./tool/RetryPolicy.ts"
-export * from "./tool/SideEffects.ts"
-export * as ToolFacts from "./tool/ToolFacts.ts"
-export * from "./tool/ToolPlugin.ts"
-export * from "./tool/ToolSpec.ts"
-export * from "./tool/Wrapped.ts"
+
+// Policies, and what people are asked.
+export { PermissionMode, Policy, no_policy, policyOf } from "./permission/Policy.ts"
+export { PermissionRule } from "./permission/PermissionRule.ts"
+export { MisdeclaredPolicy } from "./permission/PolicyCheck.ts"
+export type { CallPermission, JudgedRun } from "./permission/CallPermission.ts"
+export { Permission } from "./tool/SideEffects.ts"
+export {
+  Approval,
+  ApprovalAltered,
+  ApprovalExpired,
+  ApprovalNotFound,
+  ApprovalSettled,
+  ClientResult,
+  ClientResultRefused,
+  Decision,
+  DecisionUnfit
+} from "./approval/Approval.ts"
+
+// Principals and ids.
+export { NotEntitled } from "./principal/NotEntitled.ts"
+export { Principal, Role } from "./principal/Principal.ts"
+export type { PrincipalInput } from "./principal/Principal.ts"
+export {
+  Address,
+  AgentName,
+  ApprovalId,
+  AuthorizationId,
+  CallId,
+  ConversationId,
+  FrameId,
+  MessageId,
+  RunId,
+  Tenant,
+  TokenId
+} from "./value/Ids.ts"
+
+// What happens in a run.
+export { EndStatus, Outcome, RunEvent, Usage } from "./run/RunEvent.ts"
+export type {
+  ApprovalDecided,
+  ApprovalRequested,
+  CallDispatched,
+  CallSettled,
+  ClientRequested,
+  Compacted,
+  HandedOff,
+  JournalEntry,
+  MemoryRecalled,
+  ModelTurned,
+  RunAccepted,
+  RunEnded,
+  RunStopping
+} from "./run/RunEvent.ts"
+
+// Other errors.
+export {
+  ToolError,
+  ToolPolicyError,
+  ToolTerminalError,
+  ToolTransientError,
+  ToolUserError
+} from "./error/ToolError.ts"
+export { ConversationNotFound } from "./conversation/Conversation.ts"
+export { RunIsOver, RunNotFound } from "./run/RunCommand.ts"
+export { InvalidInput } from "./schema/InvalidInput.ts"

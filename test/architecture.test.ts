@@ -27,7 +27,7 @@ const drivers = /^(@effect\/sql-|@electric-sql\/|effect\/sql(\/|$)|node:sqlite$|
 const providers = /^(@ai-sdk\/|ai$|openai$|@anthropic-ai\/|@google\/)/
 /** Plans of public numbers, as functions of a text: facts that somebody else keeps up to date. */
 const pureTables: ReadonlyArray<string> = ["ibantools", "libphonenumber-js/min"]
-const tableReaders: ReadonlyArray<string> = ["src/error/Redaction.ts", "src/error/PhoneNumbers.ts"]
+const tableReaders: ReadonlyArray<string> = ["src/error/NumberPlans.ts"]
 /** Every room may stand on it, and it on none. */
 const floor = "network"
 /** Rooms that have operations, or show them to somebody. */

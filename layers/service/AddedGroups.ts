@@ -1,9 +1,7 @@
 /** Groups of operations that features add to those of every service. */
 import { Context } from "effect"
-import { groupOf } from "../../src/operation/Endpoint.ts"
 import type { Described } from "../../src/operation/Problem.ts"
 import type { NotEntitled } from "../../src/principal/NotEntitled.ts"
-import { TroupeApi } from "../../src/operation/TroupeApi.ts"
 import type { StoreError } from "../../services/StoreError.ts"
 import type { AnyServed } from "./Served.ts"
 
@@ -26,14 +24,3 @@ export const AddedGroups = Context.Reference<ReadonlyArray<AddedGroup>>(
   "troupe/service/AddedGroups",
   { defaultValue: () => [] }
 )
-
-const endpointsOf = ({ effects, id, title }: AddedGroup) =>
-  groupOf(
-    id,
-    title,
-    Object.fromEntries(Object.entries(effects).map(([name, { operation }]) => [name, operation]))
-  )
-
-/** The API of a service with these groups. */
-export const apiWith = (groups: ReadonlyArray<AddedGroup>): typeof TroupeApi =>
-  groups.reduce((api, group) => api.add(endpointsOf(group)) as never, TroupeApi)

@@ -14,13 +14,15 @@ const {
   ...rest
 } = manifest
 
-for (const name of ["effect", ...process.argv.slice(2)]) {
+const peers = ["effect", ...process.argv.slice(2)]
+for (const name of peers) {
   if (peerDependencies[name] === undefined || devDependencies[name] === undefined) {
     console.error(`${name} is no peer of this package: ${Object.keys(peerDependencies).join(", ")}`)
     process.exit(1)
   }
-  dependencies[name] = devDependencies[name]
 }
+// The package is built with what it uses of the server. The sources import it.
+for (const name of ["@effect/platform-node", ...peers]) dependencies[name] = devDependencies[name]
 writeFileSync(
   new URL("../../package.json", import.meta.url),
   `${JSON.stringify({ ...rest, dependencies }, undefined, 2)}\n`

@@ -1,7 +1,7 @@
 /**
  * `troupe token`: makes, lists and revokes tokens of the HTTP API in the store, also where no service runs.
  */
-import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import * as NodeCrypto from "@effect/platform-node-shared/NodeCrypto"
 import { Effect, Layer, Schema } from "effect"
 import type { Digest } from "effect/crypto"
 import { SecureRandom } from "effect/crypto"

@@ -2,7 +2,7 @@
  * Finds phone numbers in a text as people write them: with a country code, or in groups. An ungrouped run of digits without
  * a country code is not taken for one. The text is scanned once; only plausible candidates are passed to the phone library.
  */
-import { parsePhoneNumberFromString } from "libphonenumber-js/min"
+import { phonePlans } from "./NumberPlans.ts"
 import type { TextPlace } from "./TextPlace.ts"
 
 /** Groups of digits with the separators that a phone number may have; a plus begins another row. */
@@ -39,7 +39,7 @@ interface Group extends TextPlace {
 }
 
 const isNumber = (international: string): boolean =>
-  parsePhoneNumberFromString(`+${international}`)?.isValid() === true
+  phonePlans().parsePhoneNumberFromString(`+${international}`)?.isValid() === true
 
 /** A row of groups, from which numbers are read. */
 class Row {

@@ -6,12 +6,12 @@
  * Not redacted: digits that fail the check of a card or an IBAN, plain numbers, dates, UUIDs, and SHA-256 and SHA-512
  * digests.
  */
-import { countrySpecs, isValidIBAN } from "ibantools"
 import { truncateUnits } from "../value/CutText.ts"
 import { isAddress } from "../network/Address.ts"
 import { withoutInvisible } from "../value/InvisibleText.ts"
 import { cardNumbers } from "./CardNumbers.ts"
 import { commandSecrets } from "./CommandLines.ts"
+import { ibanPlans } from "./NumberPlans.ts"
 import { phoneNumbers } from "./PhoneNumbers.ts"
 import { isSecretName } from "./SecretNames.ts"
 import { secret_shapes, webhook } from "./SecretShapes.ts"
@@ -170,6 +170,7 @@ const iban = /(?<![\p{L}\p{N}])[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]){11,30}/giu
 /** An IBAN has the length that its country prescribes; characters behind it may belong to the next word. */
 const ibans = (text: string): ReadonlyArray<Span> =>
   [...text.matchAll(iban)].flatMap((match): ReadonlyArray<Span> => {
+    const { countrySpecs, isValidIBAN } = ibanPlans()
     const wanted =
       countrySpecs[match[0].slice(0, 2).toUpperCase() as keyof typeof countrySpecs]?.chars
     let held = ""

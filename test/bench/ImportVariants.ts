@@ -1,7 +1,6 @@
 /**
  * What an import costs this thread, in a process that has imported nothing yet. `root` is where the package was built.
  */
-import { readFileSync } from "node:fs"
 import { pathToFileURL } from "node:url"
 import type { Sample } from "./Row.ts"
 
@@ -14,37 +13,13 @@ const imported = async (load: () => Promise<unknown>): Promise<Sample> => {
 
 const module = (root: string, path: string) => import(pathToFileURL(`${root}/${path}`).href)
 
-const entry = "layers/compose/entries/Embed.js"
+export const effect = () => imported(() => import("effect"))
 
-const imports = /^(?:import|export)\b[^"]*"([^"]+)"/gm
-
-/** What a module of the package and the modules that it imports take from other packages. */
-const packagesOf = (url: URL, seen = new Set<string>(), found = new Set<string>()) => {
-  if (seen.has(url.href)) return found
-  seen.add(url.href)
-  for (const [, specifier] of readFileSync(url, "utf8").matchAll(imports)) {
-    if (specifier!.startsWith(".")) packagesOf(new URL(specifier!, url), seen, found)
-    else found.add(specifier!)
-  }
-  return found
-}
-
-/** What the entry imports of Effect, and nothing of the package. */
-export const effect = (root: string): Promise<Sample> => {
-  const used = [...packagesOf(pathToFileURL(`${root}/${entry}`))].filter(
-    (specifier) => specifier === "effect" || specifier.startsWith("effect/")
-  )
-  if (used.length === 0) throw new Error("the entry imports nothing of Effect")
-  return imported(async () => {
-    for (const specifier of used) await import(specifier)
-  })
-}
-
-export const embed = (root: string) => imported(() => module(root, entry))
+export const embed = (root: string) => imported(() => module(root, "embed.js"))
 
 /** With what `start` loads of the package for an ephemeral store. */
 export const started = (root: string) =>
   imported(async () => {
-    await module(root, entry)
-    await module(root, "layers/compose/promises/StartedService.js")
+    await module(root, "embed.js")
+    await module(root, "chunks/StartedService.js")
   })

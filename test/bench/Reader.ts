@@ -6,7 +6,7 @@ import { Effect, Exit, Layer } from "effect"
 import { AgentName, AgentSpec, RunLimits, tool } from "troupe"
 import type { NodeService, Store } from "troupe/embed"
 import { start } from "troupe/embed"
-import { ModelGateway } from "troupe/services/ModelGateway"
+import { ModelGateway } from "troupe/services"
 import { Parameters, record, Success, turnAt } from "./Work.ts"
 
 export const lookup = tool(

@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { AgentName, AgentSpec, MemorySpec, originOfCall, RunLimits, tool } from "troupe"
-import { AgentMemory } from "troupe/services/AgentMemory"
+import { AgentMemory } from "troupe/services"
 import type { Body } from "./BareAgent.ts"
 import type { BareMemory } from "./BareMemory.ts"
 import { Parameters, record, sized, Success } from "./Work.ts"

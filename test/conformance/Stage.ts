@@ -25,7 +25,7 @@ import type { RunPorts } from "../../services/Stores.ts"
 import type { ToolAttemptObserver } from "../../services/ToolAttemptObserver.ts"
 import { ToolAttemptObservers } from "../../services/ToolAttemptObserver.ts"
 import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
-import * as Ephemeral from "../../layers/compose/entries/Ephemeral.ts"
+import * as EphemeralRuntime from "../runtime/EphemeralRuntime.ts"
 import * as SemStreams from "../../layers/compose/entries/SemStreams.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { SemStreamsLoops } from "../../layers/semstreams/SemStreamsLoops.ts"
@@ -147,7 +147,7 @@ export const stage = <A, E, R>(play: Play, proof: Effect.Effect<A, E, R>) => {
     proof,
     Layer.provideMerge(
       SemStreams.loops,
-      Ephemeral.layer({
+      EphemeralRuntime.layer({
         agents: agentsOf(play),
         tools: [families(play.tools)],
         policy: play.policy

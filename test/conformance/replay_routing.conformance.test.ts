@@ -1,6 +1,6 @@
 import { assert } from "@effect/vitest"
 import { Effect, Exit, Layer, Schema } from "effect"
-import * as Ephemeral from "../../layers/compose/entries/Ephemeral.ts"
+import * as EphemeralRuntime from "../runtime/EphemeralRuntime.ts"
 import * as Replay from "../../layers/compose/entries/Replay.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
@@ -103,7 +103,7 @@ const recording = Effect.fnUntraced(function* () {
 const observed = Effect.fnUntraced(function* (each: Case) {
   const live = { count: 0 }
   const script = each.hit === null ? [text("done")] : [call("routed", recorded_args), text("done")]
-  const stage = Ephemeral.layer(appOf(each, live, whole)).pipe(
+  const stage = EphemeralRuntime.layer(appOf(each, live, whole)).pipe(
     Layer.provideMerge(ScriptedModelGateway.layer(script))
   )
   return yield* Effect.provide(

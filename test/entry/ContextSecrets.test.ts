@@ -181,7 +181,7 @@ const service = (requests: Array<unknown>, more: object = {}) =>
       requests.push(request)
       return requests.length > 1 ? text("done") : calls(names.map((name) => call(name, {})))
     }),
-    record: true,
+    observe: { record: true },
     ...more
   })
 

@@ -1,23 +1,43 @@
-import { assert, describe, it } from "vitest"
 import { execFileSync } from "node:child_process"
+import { readdirSync, rmSync } from "node:fs"
 import { fileURLToPath } from "node:url"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { build } from "../../scripts/build.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
-/** What a process loads that imports a file and does nothing else: paths from the root, none of Node's own. */
-const loadedBy = (path: string): ReadonlyArray<string> => {
+interface Loaded {
+  /** From the root; none of Node's own. */
+  readonly path: string
+  readonly bytes: number
+}
+
+/** What a process loads that runs this and nothing else. */
+const loadedIn = (code: string): ReadonlyArray<Loaded> => {
   const script = `
     import { registerHooks } from "node:module"
     const loaded = []
-    registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) })
-    await import(${JSON.stringify(`${root}${path}`)})
+    registerHooks({
+      load: (url, context, next) => {
+        const given = next(url, context)
+        loaded.push([url, given.source?.length ?? 0])
+        return given
+      }
+    })
+    ${code}
     console.log(JSON.stringify(loaded))`
   const args = ["--conditions=troupe-source", "--input-type=module", "--eval", script]
   const printed = execFileSync(process.execPath, args, { cwd: root, encoding: "utf8" })
-  return (JSON.parse(printed) as ReadonlyArray<string>).flatMap((url) =>
-    url.startsWith("file:") ? [fileURLToPath(url).slice(root.length).replaceAll("\\", "/")] : []
+  const last = printed.trimEnd().split("\n").at(-1)!
+  return (JSON.parse(last) as ReadonlyArray<[string, number]>).flatMap(([url, bytes]) =>
+    url.startsWith("file:")
+      ? [{ path: fileURLToPath(url).slice(root.length).replaceAll("\\", "/"), bytes }]
+      : []
   )
 }
+
+const loadedBy = (path: string): ReadonlyArray<string> =>
+  loadedIn(`await import(${JSON.stringify(`${root}${path}`)})`).map(({ path }) => path)
 
 const packageOf = (path: string) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1]
 const packagesIn = (loaded: ReadonlyArray<string>) =>
@@ -60,14 +80,7 @@ describe("a start with an ephemeral store", () => {
       own.filter((path) => path.startsWith("layers/http/")),
       ["layers/http/boundary/HttpSettings.ts", "layers/http/boundary/PathShape.ts"]
     )
-    assert.deepStrictEqual(packagesIn(loaded), [
-      "@effect/platform-node",
-      "@effect/platform-node-shared",
-      "effect",
-      "ibantools",
-      "libphonenumber-js",
-      "re2js"
-    ])
+    assert.deepStrictEqual(packagesIn(loaded), ["@effect/platform-node-shared", "effect", "re2js"])
     assert.deepStrictEqual(barrelsIn(loaded), [])
   })
 })
@@ -76,4 +89,66 @@ it("an import of troupe, which declares agents and tools, loads no large part of
   const loaded = loadedBy("src/index.ts")
   assert.include(loaded, "src/tool/DeclaredTool.ts")
   assert.deepStrictEqual(barrelsIn(loaded), [])
+})
+
+describe("the package as it is built", () => {
+  const place = `node_modules/.cache/troupe-import-${process.pid}`
+  beforeAll(() => build(`${root}${place}`, false), 60_000)
+  afterAll(() => rmSync(`${root}${place}`, { recursive: true, force: true }))
+
+  const entry = (name: string) => JSON.stringify(`${root}${place}/${name}.js`)
+  const bytesOf = (loaded: ReadonlyArray<Loaded>) =>
+    loaded.reduce((sum, { bytes }) => sum + bytes, 0)
+
+  it("costs an import of troupe/embed less than an import of effect, in modules and in bytes", () => {
+    const effect = loadedIn(`await import("effect")`)
+    const embed = loadedIn(`await import(${entry("embed")})`)
+    const own = embed.filter(({ path }) => packageOf(path) === ".cache")
+    assert.isAtMost(own.length, 5)
+    assert.isAtMost(bytesOf(own), 10_000)
+    assert.isBelow(embed.length, effect.length)
+    assert.isBelow(bytesOf(embed), bytesOf(effect))
+  })
+
+  it("loads the script of /docs where somebody asks for the page, and not before", () => {
+    const served = (path: string) =>
+      loadedIn(`
+        const { start } = await import(${entry("embed")})
+        const { scripted } = await import(${entry("testing")})
+        const troupe = await start({ agents: [], model: scripted([]), http: { port: 0, tokens: [] } })
+        const page = await fetch(troupe.url + "${path}")
+        console.log(page.status, (await page.text()).length)
+        await troupe.stop()`).filter(({ path }) => path.endsWith("/httpApiSwagger.js"))
+    assert.lengthOf(served("/openapi.json"), 0)
+    assert.lengthOf(served("/docs"), 1)
+  })
+
+  /** An agent whose tool has to be asked for, with this as its argument. */
+  const asked = (order: string) => `
+    const { AgentSpec, Schema, tool } = { ...await import("effect"), ...await import(${entry("index")}) }
+    const { start } = await import(${entry("embed")})
+    const { call, scripted, text } = await import(${entry("testing")})
+    const config = { namespace: "shop", name: "refund", side_effects: "external", input: Schema.Struct({ order: Schema.String }) }
+    const troupe = await start({
+      agents: [AgentSpec.make({ name: "shop", instructions: "Help.", tools: ["refund"] })],
+      tools: [tool(config, async () => "done")],
+      model: scripted([call("refund", { order: ${JSON.stringify(order)} }), text("Done.")])
+    })
+    const { approvals } = await troupe.ask({ agent: "shop", text: "Pay it back" })
+    console.log(approvals[0].payload.args_summary)
+    await troupe.stop()`
+  const plans = (loaded: ReadonlyArray<Loaded>) =>
+    packagesIn(loaded.map(({ path }) => path)).filter((name) => /iban|phone/.test(name))
+
+  it("loads the plans of phone numbers and IBANs where a text first needs them, and not before", () => {
+    const names = readdirSync(`${root}${place}`).flatMap((file) =>
+      file.endsWith(".js") && file !== "troupe.js" ? [file.slice(0, -3)] : []
+    )
+    assert.isAbove(names.length, 8)
+    const imports = names.map((name) => `await import(${entry(name)})`).join("\n")
+    assert.deepStrictEqual(plans(loadedIn(imports)), [])
+    assert.deepStrictEqual(plans(loadedIn(asked("order 1003"))), [])
+    assert.deepStrictEqual(plans(loadedIn(asked("call +49 30 901820"))), ["libphonenumber-js"])
+    assert.deepStrictEqual(plans(loadedIn(asked("to DE89 3704 0044 0532 0130 00"))), ["ibantools"])
+  })
 })

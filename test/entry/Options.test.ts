@@ -57,8 +57,8 @@ const wrong: ReadonlyArray<readonly [field: string, given: Record<string, unknow
   ["tools", { tools: {} }],
   ["tools.0", { tools: [() => "x"] }],
   ["shared.0", { shared: ["x"] }],
-  ["plugins.0.tools", { plugins: [{ manifest: {}, tools: [] }] }],
-  ["plugins.0.also", { plugins: [{ manifest: {}, tools: whole.model, also: 1 }] }],
+  ["shared.0.tools", { shared: [{ manifest: {}, tools: [] }] }],
+  ["shared.0.also", { shared: [{ manifest: {}, tools: whole.model, also: 1 }] }],
   ["deliveries.0", { deliveries: [{}] }],
   ["graphs.0", { graphs: [7] }],
   ["store", { store: "memory" }],
@@ -89,7 +89,7 @@ const wrong: ReadonlyArray<readonly [field: string, given: Record<string, unknow
   ["retention.records_ms", { retention: { records_ms: "soon" } }],
   ["retention.archive", { retention: { archive: "" } }],
   ["retention.costs_ms", { retention: { costs_ms: 86_400_000 } }],
-  ["record", { record: "yes" }],
+  ["observe.record", { observe: { record: "yes" } }],
   ["policy", { policy: "ask" }],
   ["prices", { prices: 7 }],
   ["customer_agents", { customer_agents: "shop" }],
@@ -292,7 +292,7 @@ describe("the options of a start", () => {
 
   it("that are undefined are treated as absent", async () => {
     const { store: _, ...rest } = whole
-    const nothing = { store: undefined, mcp: undefined, record: undefined, tools: undefined }
+    const nothing = { store: undefined, mcp: undefined, observe: undefined, tools: undefined }
     assert.strictEqual((await refused({ ...rest, ...nothing }))._tag, "started")
   })
 })

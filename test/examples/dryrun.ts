@@ -2,7 +2,7 @@ import { Effect, Layer, Stream } from "effect"
 import { AgentName, AgentSpec, ConversationId, policyOf, Principal, Tenant, tool } from "troupe"
 import { Runtime, Stores } from "troupe/layers"
 import { dryRun } from "troupe/replay"
-import { AgentRuntime } from "troupe/services/AgentRuntime"
+import { AgentRuntime } from "troupe/services"
 import { call, scripted, text } from "troupe/testing"
 
 const look = tool(

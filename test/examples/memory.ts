@@ -1,7 +1,7 @@
 /** An agent that remembers for its workspace and corrects what it remembers: another conversation is told what is true now. */
 import { AgentSpec, MemorySpec } from "troupe"
 import { start } from "troupe/embed"
-import type { ModelRequest } from "troupe/services/ModelGateway"
+import type { ModelRequest } from "troupe/services"
 import { call, scripted, text } from "troupe/testing"
 
 const toolConfigs = {

@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers"
 import { Effect, Layer } from "effect"
 import { MessageId, Tenant } from "troupe"
 import { Runtime, Stores, WebhookDelivery } from "troupe/layers"
-import { Outbox } from "troupe/services/Outbox"
+import { Outbox } from "troupe/services"
 import { scripted } from "troupe/testing"
 
 // The receiver: yours is an https address.

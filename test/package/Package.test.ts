@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync
 } from "node:fs"
@@ -26,16 +27,12 @@ let folder: string
 let tarball: string
 let packed: Packed
 
-beforeAll(() => {
+beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "troupe-package-"))
-  tarball = pack(folder)
+  tarball = await pack(folder)
   packed = install(tarball, join(folder, "project"))
 }, 240_000)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
-
-const ports = readdirSync(join(root, "services")).flatMap((file) =>
-  file.endsWith(".ts") ? [file.slice(0, -3)] : []
-)
 
 /** The folders that a file is in. */
 const parentsOf = (file: string): ReadonlyArray<string> =>
@@ -44,9 +41,7 @@ const parentsOf = (file: string): ReadonlyArray<string> =>
 /** Every specifier that a user may import. */
 const entries = (): ReadonlyArray<string> =>
   Object.entries(packed.manifest.exports).flatMap(([path, target]) => {
-    if (target === null || typeof target === "string") return []
-    const name = `troupe${path.slice(1)}`
-    return name.endsWith("/*") ? ports.map((port) => name.replace("*", port)) : [name]
+    return typeof target === "string" ? [] : [`troupe${path.slice(1)}`]
   })
 
 /** A tool whose service nobody provides, in each of the two ways to start. */
@@ -72,6 +67,50 @@ const ask = Troupe.use((troupe) => troupe.ask({ agent: "shop", text: "Hello" }))
 export const run = Effect.runPromise(Effect.provide(ask, Troupe.layer(options)))
 `
 
+/** What a library may export whose declarations are written: each type has a name in an entry that it imports. */
+const declared = `
+import { Schema } from "effect"
+import { agent, AgentSpec, policyOf, Principal, RunLimits, tool } from "troupe"
+import { start } from "troupe/embed"
+import { call, scripted } from "troupe/testing"
+import { startWorker } from "troupe/worker"
+
+export const refund = tool(
+  { namespace: "shop", name: "refund", side_effects: "external", input: Schema.Struct({ order: Schema.String }) },
+  async ({ order }) => order
+)
+export const shop = AgentSpec.make({ name: "shop", instructions: "Help." })
+export const other = agent({ name: "other", instructions: "Help." })
+export const model = scripted([call("refund", { order: "1003" })])
+export const limits = RunLimits.make({})
+export const policy = policyOf({})
+export const boss = new Principal({ id: "boss", tenant: "default", roles: ["approver"] })
+export const troupe = await start({ agents: [shop], tools: [refund], model })
+export const answer = await troupe.ask({ agent: "shop", text: "Hello", answer: Schema.Struct({ n: Schema.Int }) })
+export const pending = await troupe.pending(boss)
+export const watched = troupe.watch(answer.run)
+export const worker = await startWorker({ tools: [refund], store: { postgres: "postgres://127.0.0.1/none" } })
+`
+
+/** What a bundle asks a person, whose numbers are found with packages that no bundle finds outside. */
+const asking = `
+import { Schema } from "effect"
+import { AgentSpec, tool } from "troupe"
+import { start } from "troupe/embed"
+import { call, scripted } from "troupe/testing"
+
+const config = { namespace: "shop", name: "pay", side_effects: "external", input: Schema.Struct({ to: Schema.String }) } as const
+const troupe = await start({
+  agents: [AgentSpec.make({ name: "shop", instructions: "Help.", tools: ["pay"] })],
+  tools: [tool(config, async () => "done")],
+  model: scripted([call("pay", { to: "DE89 3704 0044 0532 0130 00, +49 30 901820" })])
+})
+const { approvals } = await troupe.ask({ agent: "shop", text: "Pay" })
+console.log(approvals![0]!.payload.args_summary)
+await troupe.stop()
+`
+const asked = 'to: "[iban], [phone]"'
+
 /** A module of the project, run to its end; what it printed. */
 const run = (code: string): string =>
   done(process.execPath, ["--input-type=module", "--eval", code], packed.project)
@@ -79,19 +118,38 @@ const run = (code: string): string =>
 describe("the packed package", () => {
   it("has every entry, each of which imports with no optional peer installed and does nothing else", () => {
     const names = entries()
-    assert.includeMembers([...names], ["troupe", "troupe/embed", "troupe/services/ModelGateway"])
+    assert.includeMembers([...names], ["troupe", "troupe/embed", "troupe/services"])
     const printed = run(`
       const before = new Set(Object.keys(globalThis))
       const listening = () => process.eventNames().map((name) => [name, process.listenerCount(name)])
       const listeners = JSON.stringify(listening())
       for (const name of ${JSON.stringify(names)}) {
         const module = await import(name)
-        if (Object.keys(module).length === 0 && !name.includes("/services/")) console.log(name, "is empty")
+        if (Object.keys(module).length === 0) console.log(name, "is empty")
       }
       for (const name of Object.keys(globalThis)) if (!before.has(name)) console.log("global", name)
       if (JSON.stringify(listening()) !== listeners) console.log("listens", listening())`)
     assert.strictEqual(printed, "")
   }, 60_000)
+
+  it("has each service and each error once, whichever entries it is of", () => {
+    const { files, place } = packed
+    const keys = files
+      .filter((file) => file.startsWith("dist/") && file.endsWith(".js"))
+      .flatMap((file) => [
+        ...readFileSync(join(place, file), "utf8").matchAll(/\bService\(\)\("([^"]+)"/g)
+      ])
+      .map(([, key]) => key!)
+    assert.isAbove(keys.length, 50)
+    assert.deepEqual(keys.toSorted(), [...new Set(keys)].toSorted())
+    const printed = run(`
+      import { ConversationNotFound, InvalidInput } from "troupe"
+      import { start } from "troupe/embed"
+      import * as services from "troupe/services"
+      const error = await start({}).catch((error) => error)
+      console.log(ConversationNotFound === services.ConversationNotFound, error instanceof InvalidInput)`)
+    assert.strictEqual(printed, "true true\n")
+  })
 
   it("refuses every path that is no entry", () => {
     const paths = [
@@ -101,9 +159,10 @@ describe("the packed package", () => {
       "layers/runtime/tool/ToolGate",
       "src/index.ts",
       "src/run/RunDecider",
-      "dist/src/index.js",
-      "dist/layers/compose/entries/Embed.js",
-      "services/none/Deeper",
+      "dist/index.js",
+      "dist/embed.js",
+      "dist/chunks/StartedLayer.js",
+      "services/ModelGateway",
       "scripts/troupe",
       "CHANGELOG.md"
     ]
@@ -128,14 +187,24 @@ describe("the packed package", () => {
       [...imports, `export type All = [${used.join(", ")}]`, ""].join("\n")
     )
     writeFileSync(join(project, "missing.ts"), missing)
+    writeFileSync(join(project, "declared.ts"), declared)
+    writeFileSync(join(project, "package.json"), `{ "type": "module" }`)
     // With no optional peer installed, and every declaration checked that they lead to.
     const modules = ["NodeNext NodeNext", "ESNext Bundler"]
     for (const compiler of ["typescript", "typescript-5.9"]) {
       for (const each of modules) {
         const [module, resolution] = each.split(" ")
-        const flags = `--noEmit --strict --target ES2024 --types node --module ${module} --moduleResolution ${resolution}`
+        const flags = `--noEmit --declaration --strict --target ES2024 --types node --module ${module} --moduleResolution ${resolution}`
         const tsc = join(root, "node_modules", compiler, "bin/tsc")
-        const args = [tsc, ...flags.split(" "), "--pretty", "false", "user.ts", "missing.ts"]
+        const args = [
+          tsc,
+          ...flags.split(" "),
+          "--pretty",
+          "false",
+          "user.ts",
+          "missing.ts",
+          "declared.ts"
+        ]
         const { stdout } = spawnSync(process.execPath, args, { cwd: project, encoding: "utf8" })
         const [first, second, ...others] = stdout.split(/^(?=\S)/m)
         assert.deepStrictEqual(others, [], stdout)
@@ -150,7 +219,7 @@ describe("the packed package", () => {
         )
       }
     }
-  }, 240_000)
+  }, 480_000)
 
   it("shows a sentence in an editor for everything that an application writes", () => {
     const { members, silent } = shownIn(packed.project)
@@ -161,9 +230,14 @@ describe("the packed package", () => {
   it("is bundled by esbuild and by Vite, with the optional peers as the only external packages", async () => {
     const { manifest, project } = packed
     // The second serves HTTP, with a framework in CommonJS. Nothing that it needs is installed beside the bundles.
-    const last = { embedding: "It is paid back.", fastify: "202" }
+    const last = {
+      embedding: "It is paid back.",
+      fastify: "202",
+      asking: asked
+    }
     const names = Object.keys(last)
-    for (const name of names) {
+    writeFileSync(join(project, "asking.ts"), asking)
+    for (const name of ["embedding", "fastify"]) {
       cpSync(join(root, `test/examples/${name}.ts`), join(project, `${name}.ts`))
     }
     symlinkSync(join(root, "node_modules/fastify"), join(project, "node_modules/fastify"))
@@ -226,12 +300,10 @@ describe("the packed package", () => {
     )
     assert.includeMembers([...files], ["README.md", "LICENSE", "package.json", ...readmes])
     const targets = Object.values(manifest.exports).flatMap((target) =>
-      target === null ? [] : typeof target === "string" ? [target] : Object.values(target)
+      // The sources are named for a clone, which has them.
+      typeof target === "string" ? [target] : [target["types"]!, target["default"]!]
     )
-    for (const target of targets) {
-      if (target.includes("*")) continue
-      assert.include(files, target.slice(2))
-    }
+    for (const target of targets) assert.include(files, target.slice(2))
     const examples = readdirSync(join(root, "test/examples")).filter((name) =>
       /^[a-z]+\.ts$|\.md$/.test(name)
     )
@@ -261,6 +333,19 @@ describe("the packed package", () => {
     ])
   })
 
+  it("has at most 250 files and 6 MB, none of them a source or a map of one", () => {
+    const { files, place } = packed
+    const bytes = files.reduce((sum, file) => sum + statSync(join(place, file)).size, 0)
+    assert.isAtMost(files.length, 250)
+    assert.isAtMost(bytes, 6_000_000)
+    assert.deepEqual(
+      files.filter(
+        (file) => /(?<!\.d)\.ts$|\.map$/.test(file) && !file.startsWith("test/examples/")
+      ),
+      []
+    )
+  })
+
   it("has in it every file that its READMEs link", () => {
     const { files, place } = packed
     const houses = new Set(files.flatMap((file) => parentsOf(file)))
@@ -279,10 +364,10 @@ describe("the packed package", () => {
     const late = new Set<string>()
     for (const file of files.filter((path) => path.startsWith("dist/") && path.endsWith(".js"))) {
       const text = readFileSync(join(place, file), "utf8")
-      for (const [, from, call] of text.matchAll(
-        /^(?:import|export)\b[^"]*?from "([^"]+)";$|\bimport\("([^"]+)"\)/gm
+      for (const [, from, call, required] of text.matchAll(
+        /^(?:import|export)\b[^"]*?from "([^"]+)";$|\bimport\("([^"]+)"\)|\brequire\("([^"]+)"\)/gm
       )) {
-        const name = /^(?!node:)(?:@[^/.]+\/)?[^/.]+/.exec((from ?? call)!)?.[0]
+        const name = /^(?!node:)(?:@[^/.]+\/)?[^/.]+/.exec((from ?? call ?? required)!)?.[0]
         if (name === undefined) continue
         imported.add(name)
         if (call !== undefined) late.add(name)
@@ -366,6 +451,8 @@ describe("the packed package", () => {
     const packages = ["node@22.19.0", "bun@1.4.5", "deno@2.9.6"]
     done("npm", ["install", "--no-audit", "--no-fund", ...packages], place)
     cpSync(join(root, "test/examples/embedding.ts"), join(packed.project, "runs.ts"))
+    writeFileSync(join(packed.project, "asks.ts"), asking)
+    const last = { "runs.ts": "It is paid back.", "asks.ts": asked }
     const programs = {
       node: ["--experimental-strip-types", "--no-warnings"],
       bun: [],
@@ -373,8 +460,10 @@ describe("the packed package", () => {
     }
     for (const [name, flags] of Object.entries(programs)) {
       const program = join(place, "node_modules/.bin", name)
-      const printed = done(program, [...flags, "runs.ts"], packed.project)
-      assert.strictEqual(printed.trim().split("\n").at(-1), "It is paid back.", name)
+      for (const [file, expected] of Object.entries(last)) {
+        const printed = done(program, [...flags, file], packed.project)
+        assert.strictEqual(printed.trim().split("\n").at(-1), expected, name)
+      }
     }
   }, 240_000)
 

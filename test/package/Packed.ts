@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process"
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { assert } from "vitest"
-import { compiler_env } from "../../scripts/command/CompilerEnv.ts"
+import { build } from "../../scripts/build.ts"
 import { isFull } from "../Long.ts"
 
 export const root = join(import.meta.dirname, "../..")
@@ -11,7 +11,7 @@ export const root = join(import.meta.dirname, "../..")
 export interface Manifest {
   readonly bin: { readonly troupe: string }
   readonly dependencies: Readonly<Record<string, string>>
-  readonly exports: Readonly<Record<string, string | null | Readonly<Record<string, string>>>>
+  readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>
   readonly files: ReadonlyArray<string>
   readonly peerDependencies: Readonly<Record<string, string>>
   readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional: boolean }>>
@@ -49,19 +49,14 @@ export const done = (
 const left = new Set(["node_modules", "dist", ".git", ".troupe"])
 
 /** Builds a copy of the repository in the folder `place` and packs it; the tarball's path. */
-export const pack = (place: string): string => {
+export const pack = async (place: string): Promise<string> => {
   const made = join(place, "made")
   mkdirSync(made)
   for (const name of readdirSync(root)) {
     if (!left.has(name)) cpSync(join(root, name), join(made, name), { recursive: true })
   }
-  const out = ["--outDir", join(made, "dist")]
-  // The types are checked by a check of their own, and written here by the long form alone, which has a user of them.
-  const checked = isFull ? [] : ["--noCheck", "--declaration", "false"]
-  const build = ["--project", ".config/tsconfig.build.json", ...out, ...checked]
-  // By its path: which of the two compilers the name `tsc` finds depends on the order in which npm links them.
-  const compiler = join(root, "node_modules/typescript/bin/tsc")
-  done(process.execPath, [compiler, ...build, "--checkers", "1"], root, compiler_env)
+  // Their user is in the long form alone.
+  await build(join(made, "dist"), isFull)
   done("npm", ["pack", "--ignore-scripts"], made)
   return join(
     made,

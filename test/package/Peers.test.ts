@@ -42,6 +42,14 @@ const resolve = (name: string, peers: ReadonlyArray<string>): void => {
   const dependencies = { troupe: `file:${packed}`, ...Object.fromEntries(wanted) }
   writeFileSync(join(place, "package.json"), JSON.stringify({ private: true, dependencies }))
   done("npm", ["install", "--package-lock-only", "--no-audit", "--no-fund"], place)
+  const { packages } = JSON.parse(readFileSync(join(place, "package-lock.json"), "utf8"))
+  const paths = Object.keys(packages)
+  assert.include(paths, "node_modules/troupe")
+  // A peer of `@effect/platform-node`, of which the package has the modules that it uses.
+  assert.deepStrictEqual(
+    paths.filter((path) => path.includes("redis")),
+    []
+  )
 }
 
 const peers = Object.keys(manifest.peerDependencies).filter((name) => name !== "effect")

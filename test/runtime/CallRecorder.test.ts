@@ -147,7 +147,7 @@ describe("the recorder of calls", () => {
         ],
         tools: [tool({ namespace: "test", name: "add", side_effects: "none" }, () => 2)],
         model: ScriptedModelGateway.layer([call("add", {}), text("two")]),
-        record: true
+        observe: { record: true }
       })
       try {
         const sent = await troupe.send({ agent: "adder", text: "add" })

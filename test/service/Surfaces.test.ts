@@ -84,7 +84,7 @@ const started = async () => {
   const troupe = await start({
     agents: [shop],
     tools: [...tools, note],
-    record: true,
+    observe: { record: true },
     customer_agents: ["shop"],
     model: scripted(({ transcript: [first, ...more] }) =>
       first?.role === "user" && first.text === "refund" && more.length === 0

@@ -20,7 +20,7 @@ import type { CallContext, GovernedContext, GovernedTool } from "../../src/tool/
 import { govern } from "../../src/tool/GovernedTool.ts"
 import { start } from "../../layers/compose/entries/Embed.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import * as Ephemeral from "../../layers/compose/entries/Ephemeral.ts"
+import * as EphemeralRuntime from "../runtime/EphemeralRuntime.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
 import { HandlerContext } from "../../layers/runtime/tool/BodyContext.ts"
@@ -194,7 +194,7 @@ describe("a tool in one expression", () => {
       expectTypeOf<Effect.Services<typeof readBook>>().toEqualTypeOf<Shelf>()
       const total = tool({ ...library, name: "total" }, () => Till.use((till) => till.total))
       const one = Tool.make("one", { success: Schema.String, failure: ToolError })
-      const runtime = Ephemeral.layer({
+      const runtime = EphemeralRuntime.layer({
         agents: [],
         tools: [
           readBook,

@@ -8,7 +8,7 @@ import { Tool, Toolkit } from "effect/ai"
 import { ToolError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { GovernedContext } from "../../src/tool/GovernedTool.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
-import * as Ephemeral from "../../layers/compose/entries/Ephemeral.ts"
+import * as EphemeralRuntime from "../runtime/EphemeralRuntime.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { handlerEffect } from "../../layers/runtime/tool/HandlerEffect.ts"
 
@@ -60,7 +60,7 @@ describe("a family of tools", () => {
       expectTypeOf<Effect.Services<typeof closed>>().toEqualTypeOf<never>()
       assert.lengthOf(yield* closed, 1)
 
-      const runtime = Layer.provide(Ephemeral.layer({ agents: [], tools: [family] }), model)
+      const runtime = Layer.provide(EphemeralRuntime.layer({ agents: [], tools: [family] }), model)
       expectTypeOf<Layer.Services<typeof runtime>>().toEqualTypeOf<Shelf>()
       const ready = Layer.provide(runtime, shelf)
       expectTypeOf<Layer.Services<typeof ready>>().toEqualTypeOf<never>()

@@ -11,7 +11,7 @@ import type { Interceptor } from "../../src/tool/GovernedTool.ts"
 import { wrap } from "../../src/tool/Wrapped.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
-import * as Ephemeral from "../../layers/compose/entries/Ephemeral.ts"
+import * as EphemeralRuntime from "../runtime/EphemeralRuntime.ts"
 import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { handlerEffect } from "../../layers/runtime/tool/HandlerEffect.ts"
@@ -155,7 +155,10 @@ describe("a wrapped family", () => {
       const [wrapped] = yield* wrap(plain, shout)
       const [beneath] = yield* plain
       assert.deepStrictEqual(wrapped?.spec, beneath.spec)
-      const layer = Ephemeral.layer({ agents: [caller("greet")], tools: [wrap(plain, shout)] })
+      const layer = EphemeralRuntime.layer({
+        agents: [caller("greet")],
+        tools: [wrap(plain, shout)]
+      })
       assert.deepStrictEqual(yield* Effect.provide(outcome, Layer.provide(layer, model("greet"))), {
         _tag: "Value",
         json: '"HELLO"'
@@ -200,7 +203,7 @@ describe("several runtimes of one process", () => {
       const of = (tools: ReadonlyArray<Effect.Effect<ReadonlyArray<GovernedTool>, unknown>>) =>
         Effect.all({ outcome, registry: ToolRegistry }).pipe(
           Effect.provide(
-            Ephemeral.layer({ agents: [caller("read")], tools, shared: [shared] }).pipe(
+            EphemeralRuntime.layer({ agents: [caller("read")], tools, shared: [shared] }).pipe(
               Layer.provide(model("read"))
             )
           )
@@ -223,7 +226,7 @@ describe("several runtimes of one process", () => {
 
   it.effect("refuse a tool that is registered twice and not shared", () =>
     Effect.gen(function* () {
-      const layer = Ephemeral.layer({
+      const layer = EphemeralRuntime.layer({
         agents: [],
         tools: [says("mine", "read", "A"), says("mine", "read", "B")]
       }).pipe(Layer.provide(model("read")))
@@ -236,7 +239,7 @@ describe("several runtimes of one process", () => {
     "fail to start with an agent whose tool's name is ambiguous, and list the candidates",
     () =>
       Effect.gen(function* () {
-        const layer = Ephemeral.layer({
+        const layer = EphemeralRuntime.layer({
           agents: [caller("read")],
           tools: [says("mine", "read", "A"), says("yours", "read", "B")]
         }).pipe(Layer.provide(model("read")))

@@ -13,7 +13,7 @@ import { refusalText } from "../../src/schema/ValueRefused.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
-import * as Ephemeral from "../../layers/compose/entries/Ephemeral.ts"
+import * as EphemeralRuntime from "../runtime/EphemeralRuntime.ts"
 
 const shop = { namespace: "shop", side_effects: "read" } as const
 
@@ -231,7 +231,7 @@ describe("a tool of a Standard Schema", () => {
       assert.deepStrictEqual(third, { _tag: "Value", json: '{"total":6}' })
     }).pipe(
       Effect.provide(
-        Ephemeral.layer({
+        EphemeralRuntime.layer({
           agents: [
             AgentSpec.make({
               name: AgentName.make("clerk"),

@@ -6,7 +6,7 @@ import * as Registry from "../../src/tool/Registry.ts"
 import type { ToolPlugin } from "../../src/tool/ToolPlugin.ts"
 import * as ToolPlugins from "../../src/tool/ToolPlugin.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
-import * as Ephemeral from "../../layers/compose/entries/Ephemeral.ts"
+import * as EphemeralRuntime from "../runtime/EphemeralRuntime.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 
 const says = (namespace: string, name: string) =>
@@ -139,13 +139,12 @@ describe("a plugin", () => {
       Effect.gen(function* () {
         const taken = yield* registryWith({
           tools: [],
-          shared: [says("a", "t")],
-          plugins: [plugin("a", says("a", "t"))]
+          shared: [says("a", "t"), plugin("a", says("a", "t"))]
         }).pipe(Effect.flip)
         assert.deepInclude(taken, { _tag: "DuplicateTool", key: "a.t@1" })
         const found = yield* registryWith({
           tools: [says("mine", "t")],
-          plugins: [
+          shared: [
             plugin(
               "a",
               Effect.map(Effect.all([says("a", "t"), says("a", "u")]), (all) => all.flat())
@@ -160,10 +159,11 @@ describe("a plugin", () => {
 
 const registryWith = (sources: {
   readonly tools: ReadonlyArray<Tools>
-  readonly shared?: ReadonlyArray<Tools>
-  readonly plugins: ReadonlyArray<ToolPlugin<never, unknown>>
+  readonly shared: ReadonlyArray<Tools | ToolPlugin<never, unknown>>
 }) =>
   Effect.provide(
     ToolRegistry,
-    Ephemeral.layer({ agents: [], ...sources }).pipe(Layer.provide(ScriptedModelGateway.layer([])))
+    EphemeralRuntime.layer({ agents: [], ...sources }).pipe(
+      Layer.provide(ScriptedModelGateway.layer([]))
+    )
   )

@@ -2,7 +2,7 @@
  * One runtime over any stores and any model: agents and their tools, the gate, the approval desk and the relay. The other
  * compositions in this folder use this one with different implementations of its ports.
  */
-import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import * as NodeCrypto from "@effect/platform-node-shared/NodeCrypto"
 import { Effect, Layer, Option, Schema } from "effect"
 import type { MisdeclaredPrice, PriceTable } from "../../../src/cost/PriceTable.ts"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
@@ -74,10 +74,11 @@ export interface Options<E = unknown, R = unknown> {
   readonly prices?: PriceTable | undefined
   /** Single tools and families of them, each an Effect over the services that its bodies need. */
   readonly tools: ReadonlyArray<LocalToolRegistry.Family<E, R>>
-  /** Tools that `tools` may replace by ones with the same plain name; in `tools` itself they would be duplicates. */
-  readonly shared?: ReadonlyArray<LocalToolRegistry.Family<E, R>>
-  /** Tools under a manifest; `tools` may replace them as well. */
-  readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<E, R>>
+  /**
+   * Tools that `tools` may replace by ones with the same plain name, also under the manifest of a plugin; in `tools` itself they
+   * would be duplicates.
+   */
+  readonly shared?: ReadonlyArray<LocalToolRegistry.Shared<E, R>>
   /** Functions that make tools from registered ones and replace them, such as `BuiltinTools.tools` of `troupe/tools`. */
   readonly resolved?: ReadonlyArray<LocalToolRegistry.Resolver<E, R>>
   /** Handlers of outbox topics, in addition to the runtime's own. */
@@ -90,10 +91,13 @@ type Listed<O, Field> = Field extends keyof O
     : never
   : never
 
+/** Of plugins. */
+type ToolsOf<Each> = Each extends { readonly tools: infer Tools } ? Tools : never
+
 /** The Effects that are built with the runtime. Each may need services of its own. */
 type EffectsOf<O> =
-  | Listed<O, "tools" | "shared" | "deliveries">
-  | (Listed<O, "plugins"> extends { readonly tools: infer Tools } ? Tools : never)
+  | Extract<Listed<O, "tools" | "shared" | "deliveries">, Effect.Effect<unknown, unknown, unknown>>
+  | ToolsOf<Listed<O, "shared">>
   | (Listed<O, "resolved"> extends (registered: never) => infer Tools ? Tools : never)
 
 /** The services that a runtime needs. */

@@ -1,7 +1,7 @@
 /**
  * A worker of the tool queue: its tools, and the gate that their calls pass.
  */
-import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import * as NodeCrypto from "@effect/platform-node-shared/NodeCrypto"
 import { Layer } from "effect"
 import type { Effect } from "effect"
 import { SecureRandom } from "effect/crypto"

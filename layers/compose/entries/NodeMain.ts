@@ -3,7 +3,7 @@
  * process exits with the code that shells and supervisors expect for that signal. A second signal ends it at once: nothing
  * that was acknowledged is lost then, as nothing is by kill -9.
  */
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeRuntime from "@effect/platform-node-shared/NodeRuntime"
 import { Runtime } from "effect"
 import type { Effect } from "effect"
 

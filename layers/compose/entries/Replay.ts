@@ -3,7 +3,7 @@
  * to ephemeral stores of its own.
  */
 import { getHeapStatistics } from "node:v8"
-import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import * as NodeCrypto from "@effect/platform-node-shared/NodeCrypto"
 import { Effect, Layer, Option } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
@@ -45,6 +45,9 @@ import { policySubjectOf } from "../../runtime/tool/ToolGate.ts"
 import * as Graphs from "../assembly/Graphs.ts"
 import * as Stores from "../assembly/StoreLayers.ts"
 
+export * as RunFold from "../../../src/run/RunFold.ts"
+export * as RunState from "../../../src/run/RunState.ts"
+export * as ToolFacts from "../../../src/tool/ToolFacts.ts"
 export { Cassette, CassetteEntries } from "../../../src/replay/Cassette.ts"
 
 /** Agents and tools as `Runtime.layer` takes them. */

@@ -9,7 +9,7 @@
  * SemStreams.loops                                                              // over any runtime
  * ```
  */
-import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import * as NodeCrypto from "@effect/platform-node-shared/NodeCrypto"
 import { Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { MisdeclaredPolicy } from "../../../src/permission/PolicyCheck.ts"

@@ -1,7 +1,8 @@
 /**
  * The package's entry `troupe/testing`: a model that plays a script, approvers that answer by rules, a clock that a test moves,
- * stores in memory, and recorded runs as tests.
+ * and recorded runs as tests.
  */
+export type { ModelGateway } from "../../../services/ModelGateway.ts"
 export type { Script, ScriptOptions, ScriptedTurn } from "../../model/tape/ScriptedModelGateway.ts"
 export {
   call,
@@ -15,7 +16,6 @@ export {
 } from "../../model/tape/ScriptedModelGateway.ts"
 export type { ApprovalRules, Driven } from "./ApprovalDriver.ts"
 export { drive, driveApprovals, TooManyQuestions } from "./ApprovalDriver.ts"
-export * as Ephemeral from "./Ephemeral.ts"
 export { runFixture } from "./FixtureTest.ts"
 export type { VirtualService } from "./VirtualTime.ts"
 export { startVirtual } from "./VirtualTime.ts"

@@ -18,7 +18,12 @@ import type * as LocalToolRegistry from "../../runtime/directory/LocalToolRegist
 import type { ModelChoice } from "../../model/providers/ChosenModels.ts"
 import type { Answer, AnswerWith, Wait } from "../promises/Answer.ts"
 import * as EmbeddedHttp from "../promises/EmbeddedHttp.ts"
+import type { MethodOf } from "../promises/DerivedMethods.ts"
+import type { EffectsOf as FeatureEffectsOf } from "../promises/FeatureMethods.ts"
+import { featureMethods } from "../promises/FeatureMethods.ts"
 import type { AnySend, NodeService } from "../promises/NodeService.ts"
+import { AddedGroups } from "../../service/AddedGroups.ts"
+import type { AnyFeature } from "../options/Feature.ts"
 import type { ToolServices, Options } from "../options/ServiceOptions.ts"
 import type { RunPart, RunPartWith } from "../promises/RunStream.ts"
 import * as ServiceMethods from "../promises/ServiceMethods.ts"
@@ -89,6 +94,8 @@ export interface TroupeService extends Methods, HttpMethods {
       by?: PrincipalInput
     ): Stream.Stream<RunPart, StreamError>
   }
+  /** The methods of a feature of this runtime. Throws InvalidInput for a feature that its options do not have. */
+  readonly of: <F extends AnyFeature>(feature: F) => FeatureEffects<F>
   /** Everything that happens in a conversation or a run, from its start. */
   readonly watch: (
     conversation_or_run: string,
@@ -97,15 +104,26 @@ export interface TroupeService extends Methods, HttpMethods {
   ) => Stream.Stream<FeedItem, WatchError>
 }
 
-type ListOptions = "tools" | "shared" | "plugins" | "deliveries" | "channels"
+/** The methods of a feature's operations. */
+export type FeatureEffects<F extends AnyFeature> =
+  FeatureEffectsOf<F> extends infer Effects
+    ? {
+        readonly [Name in keyof Effects]: MethodOf<Effects[Name]> extends (
+          ...args: infer Args
+        ) => Effect.Effect<infer A, infer E, unknown>
+          ? (...args: Args) => Effect.Effect<A, E>
+          : never
+      }
+    : never
+
+type ListOptions = "tools" | "shared" | "deliveries" | "channels"
 
 /** The options of `start`, except that tools, Layers and Effects may also need services of the program. */
 export interface LayerOptions extends Omit<Options, ListOptions | "model" | "tokenizer"> {
   /** Single tools and families of tools, as `tool`, `govern` and `remote` make them. */
   readonly tools?: ReadonlyArray<LocalToolRegistry.Family<unknown, unknown>>
-  /** Tools that `tools` may replace by ones with the same plain name. */
-  readonly shared?: ReadonlyArray<LocalToolRegistry.Family<unknown, unknown>>
-  readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<unknown, unknown>>
+  /** Tools that `tools` may replace by ones with the same plain name: families, and plugins, which are families under a manifest. */
+  readonly shared?: ReadonlyArray<LocalToolRegistry.Shared<unknown, unknown>>
   readonly deliveries?: ReadonlyArray<Effect.Effect<Delivery, unknown, unknown>>
   readonly channels?: ReadonlyArray<Effect.Effect<Channel, unknown, unknown>>
   readonly model:
@@ -121,10 +139,16 @@ type Channel = Effect.Success<Each<Options["channels"]>>
 
 type Member<O, Name> = Name extends keyof O ? NonNullable<O[Name]> : never
 
+/** Of plugins. */
+type ToolsOf<Each> = Each extends { readonly tools: infer Tools } ? Tools : never
+
 /** Effects among the options. */
 type EffectsOf<O> =
-  | Each<Member<O, "tools" | "shared" | "deliveries" | "channels">>
-  | (Each<Member<O, "plugins">> extends { readonly tools: infer Tools } ? Tools : never)
+  | Extract<
+      Each<Member<O, "tools" | "shared" | "deliveries" | "channels">>,
+      Effect.Effect<unknown, unknown, unknown>
+    >
+  | ToolsOf<Each<Member<O, "shared">>>
 
 /** Layers among the options. */
 type LayersOf<O> = Extract<Member<O, "model" | "tokenizer">, Layer.Any>
@@ -138,15 +162,19 @@ const troupeOf = (built: Context.Context<Services>): TroupeService => {
     (method: Method): Method =>
     (...args) =>
       Effect.provideContext(method(...args), services)
-  const methods = Object.entries({
-    send: ServiceMethods.send,
-    ask: ServiceMethods.ask,
-    result: ServiceMethods.result,
-    ...ServiceMethods.methods
-  }).map(([name, method]) => [name, effectOf(method as Method)] as const)
+  const performed = (methods: object) =>
+    Object.fromEntries(
+      Object.entries(methods).map(([name, method]) => [name, effectOf(method as Method)])
+    )
   const { stream, watch } = ServiceMethods
   return {
-    ...Object.fromEntries(methods),
+    ...performed({
+      send: ServiceMethods.send,
+      ask: ServiceMethods.ask,
+      result: ServiceMethods.result,
+      ...ServiceMethods.methods
+    }),
+    of: featureMethods(Context.get(services, AddedGroups), performed),
     stream: (...args: Parameters<typeof stream>) =>
       Stream.provideContext(stream(...args), services),
     watch: (...args: Parameters<typeof watch>) => Stream.provideContext(watch(...args), services),

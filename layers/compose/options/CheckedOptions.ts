@@ -125,7 +125,11 @@ const ToolConfigs = Schema.Struct({
   ca: Schema.optionalKey(text)
 })
 
-const Plugin = Schema.Struct({ manifest: objectOf("an object"), tools: family })
+/** A plugin, or a family. What is an object and neither is refused as a plugin. */
+const Shared = Schema.Union([
+  Schema.Struct({ manifest: objectOf("an object"), tools: family }),
+  family
+])
 
 const isGraph = (value: unknown): boolean =>
   typeof value === "string" || (isObject(value) && "spec" in value && "waves" in value)
@@ -204,8 +208,7 @@ const fields = {
   }),
   graphs: listOf(is("a text in YAML or JSON, or a loaded graph", isGraph)),
   tools: listOf(family),
-  shared: listOf(family),
-  plugins: listOf(Plugin),
+  shared: listOf(Shared),
   features: Schema.optionalKey(Schema.Array(FeatureShape).check(Schema.isMaxLength(64))),
   deliveries: listOf(is("an Effect of handlers", Effect.isEffect)),
   mcp: Schema.optionalKey(Mcp),
@@ -218,7 +221,6 @@ const fields = {
   retention: Schema.optionalKey(Retention),
   customer_agents: Schema.optionalKey(Schema.Array(AgentName).check(Schema.isMaxLength(1_000))),
   telemetry: Schema.optionalKey(Telemetry),
-  record: Schema.optionalKey(Schema.Boolean),
   observe: Schema.optionalKey(ObserversInput),
   channels: listOf(is("an Effect of a channel", Effect.isEffect)),
   events: Schema.optionalKey(EventOptions),

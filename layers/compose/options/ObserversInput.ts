@@ -1,5 +1,5 @@
 /**
- * Functions of an application that observe calls and model turns, for its own metrics and logs.
+ * What observes calls and model turns: functions of an application, for its own metrics and logs, and the recorder.
  */
 import { Effect, Layer, Schema } from "effect"
 import type { ModelTurnObserver } from "../../../services/ModelTurnObserver.ts"
@@ -9,7 +9,7 @@ import { ToolCallObservers } from "../../../services/ToolCallObserver.ts"
 import { func } from "./OptionShapes.ts"
 
 /**
- * Each function is called once, in the process that appended the event, after the event is durable. If the process crashes in
+ * Each of the functions is called once, in the process that appended the event, after the event is durable. If the process crashes in
  * between, it is not called; use `watch` or the journal for what must not be missed. Nothing waits for its result. An error that
  * it throws, or the rejection of a promise that it returns, is logged.
  */
@@ -18,14 +18,17 @@ export interface ObserversInput {
   readonly call?: ToolCallObserver
   /** Called with each model turn and each use of a model by a tool: its agent, its tokens and, with `prices`, its cost. */
   readonly turn?: ModelTurnObserver
+  /** Stores a record of every call besides the journal, for audits (see `records`). Absent = no. */
+  readonly record?: boolean
 }
 
 export const ObserversInput = Schema.Struct({
   call: Schema.optionalKey(func),
-  turn: Schema.optionalKey(func)
+  turn: Schema.optionalKey(func),
+  record: Schema.optionalKey(Schema.Boolean)
 })
 
-/** Adds these functions to the existing observers. */
+/** Adds the functions to the existing observers. */
 export const layer = ({ call, turn }: ObserversInput = {}): Layer.Layer<never> =>
   Layer.merge(
     Layer.effect(

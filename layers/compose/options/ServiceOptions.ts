@@ -96,16 +96,11 @@ export interface Options {
    */
   readonly tools?: ReadonlyArray<ToolFamily>
   /**
-   * Tools that `tools` may replace by ones with the same plain name. Absent = none.
+   * Tools that `tools` may replace by ones with the same plain name: families, and plugins, which are families under a manifest.
+   * Absent = none.
    * @see src/tool/README.md
    */
-  readonly shared?: ReadonlyArray<ToolFamily>
-  /**
-   * Families with a manifest, which states their namespaces and an order. `tools` may replace their tools by plain name. Absent =
-   * none.
-   * @see src/tool/README.md
-   */
-  readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<unknown, ToolServices>>
+  readonly shared?: ReadonlyArray<LocalToolRegistry.Shared<unknown, ToolServices>>
   /**
    * Features, such as `feature()` of `troupe/spectral`: each brings its tools, operations, event handlers and stores, whose
    * tables it makes itself. At most 64, of different names. Absent = none.
@@ -172,12 +167,9 @@ export interface Options {
    */
   readonly telemetry?: boolean | Telemetry
   /**
-   * Stores a record of every call besides the journal, for audits (see `records`). Absent = no.
+   * `{ call, turn }`: functions that are called with each finished call and each model turn, for metrics and logs;
+   * `{ record: true }` keeps a record of every call beside the journal, for audits. Absent = none.
    * @see src/replay/README.md
-   */
-  readonly record?: boolean
-  /**
-   * `{ call, turn }`: functions that are called with each finished call and each model turn, for metrics and logs. Absent = none.
    */
   readonly observe?: ObserversInput
   /**

@@ -38,7 +38,7 @@ const readerOf = (operation: Operation) => {
   })
 }
 
-type MethodOf<S> =
+export type MethodOf<S> =
   S extends Served<infer O, infer E, infer R>
     ? (...args: ArgumentsOf<O>) => Effect.Effect<ResultOf<O>, E | InvalidInput | NotEntitled, R>
     : never

@@ -9,6 +9,7 @@ import type { AnySchema, Decoded } from "../../../src/tool/ToolCodec.ts"
 import type { Answer, AnswerWith, Following, Wait } from "./Answer.ts"
 import type { RunPart, RunPartWith } from "./RunStream.ts"
 import type { AnyFeature } from "../options/Feature.ts"
+import type { EffectsOf } from "./FeatureMethods.ts"
 import type { HttpMethods } from "../assembly/ServedHttp.ts"
 import type * as ApprovalOperations from "../../../src/operation/ApprovalOperations.ts"
 import type * as ClientCallOperations from "../../../src/operation/ClientCallOperations.ts"
@@ -73,13 +74,9 @@ export interface SendTo<ContextSchema extends AnySchema> extends Omit<Send, "age
 
 export type AnySend<ContextSchema extends AnySchema> = Send | SendTo<ContextSchema>
 
-type Every<U> = (U extends unknown ? (each: U) => void : never) extends (all: infer All) => void
-  ? All
-  : never
-
 /** The methods of a feature's operations. */
 export type FeatureMethods<F extends AnyFeature> =
-  Every<F["groups"][number]["effects"]> extends infer Effects
+  EffectsOf<F> extends infer Effects
     ? {
         readonly [Name in keyof Effects]: Effects[Name] extends {
           readonly operation: infer O extends Operation
@@ -256,7 +253,7 @@ export interface NodeService extends HttpMethods {
   readonly releaseRun: Method<typeof QuarantineOperations.release>
   /**
    * Records of a run's calls, oldest first: 50 per page unless `limit` (to 500) is set; `after` is the last key of the page before.
-   * They are stored only with the option `record`, shortly after the call. Rejects with `RunNotFound` if there is no such run.
+   * They are stored only with `observe: { record: true }`, shortly after the call. Rejects with `RunNotFound` if there is no such run.
    */
   readonly records: Method<typeof RunOperations.records>
   /** What an agent remembers for a conversation's address, newest first: 50 per page unless `limit` (to 500) is set. */

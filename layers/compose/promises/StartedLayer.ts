@@ -3,7 +3,7 @@
  * for Effects. Modules that an option needs are loaded only if it is given.
  */
 import { getHeapStatistics } from "node:v8"
-import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
+import * as NodeCrypto from "@effect/platform-node-shared/NodeCrypto"
 import { Effect, Layer, Result } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { withDefaults } from "../../../src/value/Defaults.ts"
@@ -119,7 +119,7 @@ const metricsOf = ({ http, telemetry }: PlainOptions): Layer.Layer<never> =>
     ? Layer.empty
     : Layer.mergeAll(ToolCallTelemetry.metrics, ModelUsageTelemetry.layer, ProcessTelemetry.layer)
 
-/** Loads the recorder only if `record` asks for it. */
+/** Loads the recorder only if it is asked for. */
 const recorderOf = (record = false): Effect.Effect<typeof CallRecorder.layer> =>
   record
     ? Effect.map(
@@ -194,7 +194,7 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
       features
     )
   })
-  const recorder = yield* recorderOf(options.record)
+  const recorder = yield* recorderOf(options.observe?.record)
   const telemetry = yield* Effect.promise(() => OpenTelemetry.layer(options.telemetry, process.env))
   const agents = Runtime.layer({
     agents: options.agents,
@@ -208,7 +208,6 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
       mcpTools
     ],
     shared: options.shared ?? [],
-    plugins: options.plugins ?? [],
     resolved: [
       ...resolved,
       AwaitedMcpTools.resolver([...options.agents, ...graphs.map(graphAgent)])

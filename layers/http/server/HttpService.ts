@@ -2,11 +2,12 @@
  * The HTTP surface as one Layer: the API, its documentation, metrics, and the middleware around them. It calls only ports, so no
  * tool body and no loop can be reached from it. It needs a server, for example `NodeServer.layer`.
  */
-import { Deferred, Effect, Layer } from "effect"
+import { Deferred, Effect, Layer, Scope } from "effect"
 import { HttpMiddleware, HttpRouter } from "effect/http"
 import { HttpApiBuilder, HttpApiSwagger, OpenApi } from "effect/http-api"
 import type { TroupeApi } from "../../../src/operation/TroupeApi.ts"
-import { AddedGroups, apiWith } from "../../service/AddedGroups.ts"
+import { apiWith } from "../../service/AddedApi.ts"
+import { AddedGroups } from "../../service/AddedGroups.ts"
 import { groups } from "../../service/ServiceOperations.ts"
 import * as MountPath from "../boundary/MountPath.ts"
 import * as Boundary from "../boundary/RequestBoundary.ts"
@@ -52,11 +53,24 @@ const withApi = <E, R>(
     })
   )
 
+/** The page's script has 2 MB: it is loaded when somebody first asks for the page. */
+const docs = (api: typeof TroupeApi) =>
+  HttpRouter.use(
+    Effect.fnUntraced(function* (router) {
+      const path = Routes.docs_path
+      const scope = yield* Effect.scope
+      const page = HttpRouter.toHttpEffect(HttpApiSwagger.layer(api, { path }))
+      // A reader who goes away ends it for nobody else.
+      const once = yield* Effect.cached(Effect.uninterruptible(Scope.provide(page, scope)))
+      yield* router.add("GET", path, Effect.flatten(once))
+    })
+  )
+
 const routes = (base: string) =>
   withApi(base, (api) =>
     Layer.mergeAll(
       HttpApiBuilder.layer(api, { openapiPath: Routes.openapi_path }),
-      HttpApiSwagger.layer(api, { path: Routes.docs_path }),
+      docs(api),
       Metrics.layer,
       ChannelRoutes.layer,
       Outcomes.layer

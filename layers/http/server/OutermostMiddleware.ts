@@ -20,7 +20,8 @@ import {
   exceptionFrom,
   unreadableException as unreadableError
 } from "../../../src/error/Exception.ts"
-import { AddedGroups, apiWith } from "../../service/AddedGroups.ts"
+import { apiWith } from "../../service/AddedApi.ts"
+import { AddedGroups } from "../../service/AddedGroups.ts"
 import { finderOf } from "../boundary/Routes.ts"
 import { refusalOf } from "../boundary/RequestAdmission.ts"
 import { contentPolicy, makeHostCheck, withCorrelation, newCorrelation } from "./Edge.ts"

@@ -18,21 +18,27 @@ export type Resolver<E, R> = (registered: Registry.Registry<AgentMemory>) => Fam
 
 export type Plugin<E, R> = ToolPlugin.ToolPlugin<AgentMemory, E, R>
 
+/** Tools that others may replace: a family, or one under a manifest. */
+export type Shared<E, R> = Family<E, R> | Plugin<E, R>
+
 export interface Sources<E, R> {
-  /** The runtime's own: they replace shared tools and plugins of the same plain name. */
+  /** The runtime's own: they replace shared ones of the same plain name. */
   readonly tools: ReadonlyArray<Family<E, R>>
-  readonly shared?: ReadonlyArray<Family<E, R>>
-  readonly plugins?: ReadonlyArray<Plugin<E, R>>
+  readonly shared?: ReadonlyArray<Shared<E, R>>
   /** In turn: the tools of each take the place of those before that have their plain names. */
   readonly resolved?: ReadonlyArray<Resolver<E, R>>
 }
+
+const isFamily = <E, R>(shared: Shared<E, R>): shared is Family<E, R> => Effect.isEffect(shared)
+const isPlugin = <E, R>(shared: Shared<E, R>): shared is Plugin<E, R> => !isFamily(shared)
 
 const gathered = <E, R>(families: ReadonlyArray<Family<E, R>>) =>
   Effect.flatMap(Effect.all(families), (tools) => Registry.make(tools.flat()))
 
 const make = Effect.fnUntraced(function* <E, R>(sources: Sources<E, R>) {
-  const { plugins = [], resolved = [], shared = [], tools } = sources
-  const beneath = yield* ToolPlugin.loadPlugins(yield* gathered(shared), plugins)
+  const { resolved = [], shared = [], tools } = sources
+  const families = yield* gathered(shared.filter(isFamily))
+  const beneath = yield* ToolPlugin.loadPlugins(families, shared.filter(isPlugin))
   let registry = Registry.shadow(beneath, yield* gathered(tools))
   for (const resolve of resolved) {
     registry = Registry.shadow(registry, yield* gathered([resolve(registry)]))

@@ -1,0 +1,36 @@
+/** The methods of a feature's operations, in a service that was given the feature. */
+import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
+import type { AddedGroup } from "../../service/AddedGroups.ts"
+import type { AnyFeature } from "../options/Feature.ts"
+import { methodsOf } from "./DerivedMethods.ts"
+
+type Every<U> = (U extends unknown ? (each: U) => void : never) extends (all: infer All) => void
+  ? All
+  : never
+
+/** The effects of a feature's operations, under the names of their methods. */
+export type EffectsOf<F extends AnyFeature> = Every<F["groups"][number]["effects"]>
+
+/**
+ * Gives the methods of a feature, as `performed` makes them of Effects, once for each. Throws InvalidInput for a feature whose
+ * groups are not among `added`.
+ */
+export const featureMethods = (
+  added: ReadonlyArray<AddedGroup>,
+  performed: (methods: object) => object
+) => {
+  const known = new Set(added)
+  const made = new WeakMap<object, object>()
+  return (feature: AnyFeature): object => {
+    const before = made.get(feature)
+    if (before !== undefined) return before
+    if (!feature.groups.every((group) => known.has(group))) {
+      const message = `the start was not given the feature ${JSON.stringify(feature.name)}`
+      throw new InvalidInput({ field: "feature", message })
+    }
+    const effects = feature.groups.reduce((all, group) => ({ ...all, ...group.effects }), {})
+    const methods = performed(methodsOf(effects))
+    made.set(feature, methods)
+    return methods
+  }
+}
