@@ -21,6 +21,7 @@ import type { Notices } from "./Notices.ts"
 import type { Outbox } from "./Outbox.ts"
 import type { OutboxReader } from "./OutboxReader.ts"
 import type { OutboxReplayer } from "./OutboxReplayer.ts"
+import type { Rows } from "./Rows.ts"
 import type { RunJournal } from "./RunJournal.ts"
 import type { RunList } from "./RunList.ts"
 import type { SubjectErasure } from "./SubjectErasure.ts"
@@ -49,6 +50,7 @@ export type Stores =
   | Outbox
   | OutboxReader
   | OutboxReplayer
+  | Rows
   | RunJournal
   | RunList
   | SubjectErasure

@@ -4,7 +4,7 @@
  */
 import { Layer } from "effect"
 import type { Stores } from "../../services/Stores.ts"
-import * as EphemeralAccessTokens from "./EphemeralAccessTokens.ts"
+import * as Stored from "../stores/StoredStores.ts"
 import * as EphemeralApprovalRecords from "./EphemeralApprovalRecords.ts"
 import * as EphemeralAuthorizationRecords from "./EphemeralAuthorizationRecords.ts"
 import * as EphemeralBlobStore from "./EphemeralBlobStore.ts"
@@ -13,12 +13,12 @@ import * as EphemeralConversationStore from "./EphemeralConversationStore.ts"
 import * as EphemeralCostLedger from "./EphemeralCostLedger.ts"
 import * as EphemeralEventInbox from "./EphemeralEventInbox.ts"
 import * as EphemeralIdempotencyKeys from "./EphemeralIdempotencyKeys.ts"
-import * as EphemeralMcpPins from "./EphemeralMcpPins.ts"
 import * as EphemeralMemoryStore from "./EphemeralMemoryStore.ts"
 import * as EphemeralNotices from "./EphemeralNotices.ts"
 import * as EphemeralOutbox from "./EphemeralOutbox.ts"
 import * as EphemeralOutboxReader from "./EphemeralOutboxReader.ts"
 import * as EphemeralOutboxReplayer from "./EphemeralOutboxReplayer.ts"
+import * as EphemeralRows from "./EphemeralRows.ts"
 import * as EphemeralRunJournal from "./EphemeralRunJournal.ts"
 import * as EphemeralStore from "./EphemeralStore.ts"
 import * as EphemeralSubjectErasure from "./EphemeralSubjectErasure.ts"
@@ -35,11 +35,10 @@ export const layer: Layer.Layer<Stores | EphemeralStore.EphemeralStore> = Layer.
   EphemeralConversationStore.layer,
   EphemeralChannelBindings.layer,
   EphemeralCostLedger.layer,
-  EphemeralAccessTokens.layer,
+  Stored.layer,
   EphemeralApprovalRecords.layer,
   EphemeralAuthorizationRecords.layer,
   EphemeralIdempotencyKeys.layer,
-  EphemeralMcpPins.layer,
   EphemeralMemoryStore.layer,
   EphemeralNotices.layer,
   EphemeralOutboxReader.layer,
@@ -51,5 +50,6 @@ export const layer: Layer.Layer<Stores | EphemeralStore.EphemeralStore> = Layer.
 ).pipe(
   Layer.provideMerge(EphemeralBlobStore.layer),
   Layer.provideMerge(Layer.merge(EphemeralTaskStore.layer, EphemeralOutbox.layer)),
+  Layer.provideMerge(EphemeralRows.layer),
   Layer.provideMerge(EphemeralStore.layer)
 )

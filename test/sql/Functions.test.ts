@@ -21,7 +21,9 @@ const files = readdirSync(room, { recursive: true, encoding: "utf8" })
   .filter((path) => path.endsWith(".ts") && !path.startsWith("engine/migrations/"))
 const code = textOf(files)
 /** Its statements have the names of their tables from records (`troupe.${table}`). */
-const platform = textOf(files.filter((path) => path.startsWith("platform/")))
+const platform = textOf(files.filter((path) => path.startsWith("spectral/platform/")))
+/** The tables of the stores that are written once, whose statements the driver makes. */
+const stored = textOf(readdirSync(join(room, "../stores")).map((path) => `../stores/${path}`))
 
 /** The first cells of the table of functions that no code calls. */
 const listed = [
@@ -32,7 +34,9 @@ const listed = [
 
 const isCalled = (name: string): boolean => code.includes(`troupe.${name}(`)
 const isNamed = (name: string): boolean =>
-  new RegExp(`troupe\\.${name}\\b(?!\\()`).test(code) || platform.includes(`table: "${name}"`)
+  new RegExp(`troupe\\.${name}\\b(?!\\()`).test(code) ||
+  platform.includes(`table: "${name}"`) ||
+  stored.includes(`name: "${name}"`)
 
 const names = (query: string) =>
   SqlClient.SqlClient.use((sql) =>

@@ -4,9 +4,10 @@
 import { Layer } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Stores } from "../../../services/Stores.ts"
+import * as Stored from "../../stores/StoredStores.ts"
 import * as Migrations from "../engine/Migrations.ts"
 import type { PoolerUnusable } from "../engine/PoolerUnusable.ts"
-import * as SqlAccessTokens from "./SqlAccessTokens.ts"
+import * as SqlRows from "../engine/SqlRows.ts"
 import * as SqlApprovalRecords from "../journal/SqlApprovalRecords.ts"
 import * as SqlAuthorizationRecords from "./SqlAuthorizationRecords.ts"
 import * as SqlBlobStore from "./SqlBlobStore.ts"
@@ -16,7 +17,6 @@ import * as SqlCostLedger from "./SqlCostLedger.ts"
 import * as SqlEventInbox from "./SqlEventInbox.ts"
 import * as SqlIdempotencyKeys from "./SqlIdempotencyKeys.ts"
 import * as SqlMemoryStore from "./SqlMemoryStore.ts"
-import * as SqlMcpPins from "../tools/SqlMcpPins.ts"
 import * as SqlNotices from "./SqlNotices.ts"
 import type { SqlNotify } from "../engine/SqlNotify.ts"
 import * as SqlOutbox from "../outbox/SqlOutbox.ts"
@@ -46,11 +46,10 @@ export const layer: Layer.Layer<Stores, StartError, SqlClient.SqlClient | SqlNot
     SqlConversationStore.layer,
     SqlChannelBindings.layer,
     SqlCostLedger.layer,
-    SqlAccessTokens.layer,
+    Stored.layer,
     SqlApprovalRecords.layer,
     SqlAuthorizationRecords.layer,
     SqlIdempotencyKeys.layer,
-    SqlMcpPins.layer,
     SqlMemoryStore.layer,
     SqlOutboxReader.layer,
     SqlOutboxReplayer.layer,
@@ -61,5 +60,6 @@ export const layer: Layer.Layer<Stores, StartError, SqlClient.SqlClient | SqlNot
   ).pipe(
     Layer.provideMerge(SqlBlobStore.layer),
     Layer.provideMerge(Layer.merge(SqlOutbox.layer, SqlTaskStore.layer)),
+    Layer.provideMerge(SqlRows.layer),
     Layer.provide(Layer.provideMerge(TenantReads.layer, Migrations.layer))
   )
