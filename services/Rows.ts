@@ -11,8 +11,8 @@ export type Cell = string | number | boolean | null
 
 export type Row = Readonly<Record<string, Cell>>
 
-/** What a column holds. `sha256` is 64 hex digits. */
-export type CellType = "text" | "uuid" | "sha256" | "int2" | "int4" | "int8" | "float8" | "boolean"
+/** What a column holds. Of a `digest`, a text, a driver may keep the SHA-256 alone: it is compared, and never read. */
+export type CellType = "text" | "uuid" | "digest" | "int2" | "int4" | "int8" | "float8" | "boolean"
 
 export interface Table {
   readonly name: string
@@ -25,14 +25,14 @@ export interface Table {
   readonly hidden?: ReadonlyArray<string> | undefined
   /** What an erasure of a subject does; absent = the rows name nobody. */
   readonly erased?: ErasureMarks | undefined
+  /** Columns that most queries have tests for; absent = the tenant. */
+  readonly group?: ReadonlyArray<string> | undefined
   /**
-   * How many rows a driver keeps that loses them at the end of its process, of those with the same cells in `of`. The oldest go
-   * first, but none that `spares`.
+   * How many rows of a group a driver keeps that loses them at the end of its process. The oldest go first, but none that `spares`.
    */
   readonly kept?:
     | {
         readonly rows_max: number
-        readonly of: ReadonlyArray<string>
         readonly spares?: ((row: Row, added: Row) => boolean) | undefined
       }
     | undefined

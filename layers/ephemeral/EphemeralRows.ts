@@ -4,6 +4,7 @@
 import { Context, Effect, Layer, Option, References } from "effect"
 import type { Cell, Row, RowQuery, Table, Test, Where } from "../../services/Rows.ts"
 import { Rows } from "../../services/Rows.ts"
+import { StoreError } from "../../services/StoreError.ts"
 import { markedColumn } from "../../src/erasure/ErasedRow.ts"
 import type { RunEraser } from "../../src/erasure/ErasedEvent.ts"
 import type { ErasableRow } from "./EphemeralStore.ts"
@@ -56,7 +57,7 @@ class MemoryTable {
 
   constructor(table: Table) {
     this.#table = table
-    this.#grouped = table.kept?.of ?? ("tenant" in table.columns ? ["tenant"] : [])
+    this.#grouped = table.group ?? ("tenant" in table.columns ? ["tenant"] : [])
   }
 
   #all(where: Where): Iterable<Row> {
@@ -106,22 +107,27 @@ class MemoryTable {
     return this.#rows.get(nameOf(row, this.#table.key))
   }
 
-  numbered(row: Row): Row {
-    const { place } = this.#table
-    return place === undefined ? row : { ...row, [place]: ++this.#place }
+  /** The row as it is kept: with all cells, and its place. */
+  whole(row: Row): Row {
+    const { columns, place } = this.#table
+    const cells: Record<string, Cell> = {}
+    for (const name in columns) cells[name] = row[name] ?? null
+    if (place !== undefined) cells[place] = ++this.#place
+    return cells
   }
 
-  /** The oldest rows of this one's group that are more than are kept. */
+  /** The oldest rows of this one's group that are more than are kept, after one was added. */
   surplus(added: Row): ReadonlyArray<Row> {
     const { kept } = this.#table
     const group = this.#groups.get(nameOf(added, this.#grouped))
     if (kept === undefined || group === undefined || group.size <= kept.rows_max) return []
-    const surplus: Array<Row> = []
-    for (const row of group.values()) {
-      if (surplus.length + kept.rows_max >= group.size) break
-      if (kept.spares?.(row, added) !== true) surplus.push(row)
+    const { rows_max, spares } = kept
+    if (spares !== undefined) {
+      const ended = [...group.values()].filter((row) => !spares(row, added))
+      return ended.slice(0, Math.max(ended.length - rows_max, 0))
     }
-    return surplus
+    const [oldest] = group.values()
+    return oldest === undefined ? [] : [oldest]
   }
 }
 
@@ -158,7 +164,7 @@ const adding = (
       putting(table, { ...before, ...row }, log)
       continue
     }
-    const added = table.numbered(row)
+    const added = table.whole(row)
     putting(table, added, log)
     for (const each of table.surplus(added)) dropping(table, each, log)
   }
@@ -221,6 +227,7 @@ const transaction: Rows["Service"]["transaction"] = (self) =>
     )
   })
 
+/** Rows that are there until the scope closes. */
 const make = Effect.gen(function* () {
   const tables = new Map<string, MemoryTable>()
   const store = Option.getOrUndefined(yield* Effect.serviceOption(EphemeralStore))
@@ -236,15 +243,24 @@ const make = Effect.gen(function* () {
     }
     return made
   }
+  let isOpen = true
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      isOpen = false
+      tables.clear()
+    })
+  )
   /** One step, which the open transaction can undo. */
-  const step = <A>(change: (log: Log) => A): Effect.Effect<A> =>
+  const step = <A>(change: (log: Log) => A): Effect.Effect<A, StoreError> =>
     Effect.withFiber(({ context }) =>
-      Effect.sync(() => change(Option.getOrElse(Context.getOption(context, Undo), () => [])))
+      isOpen
+        ? Effect.sync(() => change(Option.getOrElse(Context.getOption(context, Undo), () => [])))
+        : Effect.fail(new StoreError({ message: "the store is closed" }))
     )
 
   return Rows.of({
-    list: (table, query) => Effect.sync(() => of(table).find(query)),
-    count: (table, query) => Effect.sync(() => of(table).find(query).length),
+    list: (table, query) => step(() => of(table).find(query)),
+    count: (table, query) => step(() => of(table).find(query).length),
     add: (table, rows, known) => step((log) => adding(of(table), rows, known, log)),
     set: (table, query, cells) =>
       step((log) => {

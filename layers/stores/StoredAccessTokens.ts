@@ -14,7 +14,18 @@ import {
   TooManyTokens
 } from "../../src/permission/AccessToken.ts"
 import type { Stored } from "./TypedRows.ts"
-import { hidden, int8, json, optional, said, table, tableRows, text, uuid } from "./TypedRows.ts"
+import {
+  hidden,
+  int8,
+  json,
+  optional,
+  place,
+  said,
+  table,
+  tableRows,
+  text,
+  uuid
+} from "./TypedRows.ts"
 
 const page_max = 500
 
@@ -24,8 +35,8 @@ export const tokens = table({
   name: "access_tokens",
   what: "tokens",
   key: ["token_id"],
-  place: "position",
   columns: {
+    position: place,
     token_id: uuid(TokenId),
     sha256: hidden(text(Schema.String)),
     tenant: text(Tenant),
@@ -41,6 +52,7 @@ export const tokens = table({
 
 const tokenIn = ({
   expires_at: _expires,
+  position: _place,
   tenant: _tenant,
   token,
   token_id: _id,

@@ -6,7 +6,7 @@ import { Effect, Layer, Schema } from "effect"
 import { McpPins } from "../../services/McpPins.ts"
 import { Rows } from "../../services/Rows.ts"
 import { McpAcceptance, McpPin, McpPinConflict } from "../../src/mcp/McpPin.ts"
-import { int8, json, optional, said, table, tableRows, text } from "./TypedRows.ts"
+import { int8, json, optional, place, said, table, tableRows, text } from "./TypedRows.ts"
 
 const page_max = 500
 const pins_max = 10_000
@@ -32,9 +32,9 @@ const changes = table({
   name: "mcp_pin_changes",
   what: "acceptances of an MCP server",
   key: ["place"],
-  place: "place",
-  columns: { ...acceptance, old_hash: optional(hash), new_hash: hash },
-  kept: { rows_max: 10_000, of: [] }
+  columns: { place, ...acceptance, old_hash: optional(hash), new_hash: hash },
+  group: [],
+  kept: { rows_max: 10_000 }
 })
 
 const make = Effect.gen(function* () {
@@ -72,7 +72,11 @@ const make = Effect.gen(function* () {
           descends: true,
           limit: Math.min(limit, page_max)
         }),
-        (found) => found.map((change) => ({ ...change, old_hash: change.old_hash ?? null }))
+        (found) =>
+          found.map(({ place: _place, ...change }) => ({
+            ...change,
+            old_hash: change.old_hash ?? null
+          }))
       )
   })
 })

@@ -15,7 +15,7 @@ import type {
 } from "../../services/Rows.ts"
 import { StoreError } from "../../services/StoreError.ts"
 
-type Kind = "always" | "optional" | "hidden"
+type Kind = "always" | "optional" | "hidden" | "place"
 
 /** A column: how a driver keeps it, and how its cell is read and written. */
 export interface Column<A, K extends Kind> {
@@ -37,6 +37,8 @@ const plain = <A extends Cell>(type: CellType, schema: Codec<A>): Column<A, "alw
 /** A text that PostgreSQL keeps as it is: an id, a digest, a name of ours. */
 export const text = <A extends string>(schema: Codec<A>) => plain("text", schema)
 export const uuid = <A extends string>(schema: Codec<A>) => plain("uuid", schema)
+export const float8 = plain("float8", Schema.Number)
+export const int4 = plain("int4", Schema.Int)
 export const int8 = plain("int8", Schema.Int)
 
 /** A value as JSON text. */
@@ -56,6 +58,14 @@ export const optional = <A>(column: Column<A, "always">): Column<A, "optional"> 
   kind: "optional"
 })
 
+/** A column that numbers rows in the order in which they were added. */
+export const place: Column<number, "place"> = { ...int8, kind: "place" }
+
+export const digest: Column<string, "hidden"> = {
+  ...plain("digest", Schema.String),
+  kind: "hidden"
+}
+
 /** A column that is compared, and never read. */
 export const hidden = <A>(column: Column<A, "always">): Column<A, "hidden"> => ({
   ...column,
@@ -69,7 +79,7 @@ type Named<C, K extends Kind> = {
 }[keyof C]
 
 /** A row as it is read. */
-export type Stored<C> = { readonly [N in Named<C, "always">]: ValueOf<C[N]> } & {
+export type Stored<C> = { readonly [N in Named<C, "always" | "place">]: ValueOf<C[N]> } & {
   readonly [N in Named<C, "optional">]?: ValueOf<C[N]>
 }
 
@@ -86,7 +96,7 @@ export interface TypedQuery<C> extends Omit<RowQuery, "where" | "or" | "after"> 
   readonly after?: TypedWhere<C> | undefined
 }
 
-export interface TypedTable<C> extends Omit<Table, "columns" | "hidden"> {
+export interface TypedTable<C> extends Omit<Table, "columns" | "hidden" | "place"> {
   /** What the rows are, in the plural, for errors. */
   readonly what: string
   readonly columns: C
@@ -99,8 +109,11 @@ const isTest = (value: unknown): value is Test => value === null || Array.isArra
 
 /** The rows of one table. What a query gives is what its driver gives. */
 export interface TableRows<C> {
-  /** The rows that can be read; the others are left out and logged, and do not shorten the page. */
-  readonly list: (query: TypedQuery<C>) => Effect.Effect<ReadonlyArray<Stored<C>>, StoreError>
+  /** The rows that can be read and that fit; those that cannot be read are logged. None that is left out shortens the page. */
+  readonly list: (
+    query: TypedQuery<C>,
+    fits?: (row: Stored<C>) => boolean
+  ) => Effect.Effect<ReadonlyArray<Stored<C>>, StoreError>
   /** All of the rows. Fails if one cannot be read. */
   readonly all: (query: TypedQuery<C>) => Effect.Effect<ReadonlyArray<Stored<C>>, StoreError>
   /** The first row; undefined if there is none. */
@@ -108,6 +121,8 @@ export interface TableRows<C> {
     where: TypedWhere<C>,
     lock?: RowQuery["lock"]
   ) => Effect.Effect<Stored<C> | undefined, StoreError>
+  /** Removes the rows of a query, of a table whose key is one column. Gives those that can be read; the others are logged. */
+  readonly take: (query: TypedQuery<C>) => Effect.Effect<ReadonlyArray<Stored<C>>, StoreError>
   readonly count: (query: TypedQuery<C>) => Effect.Effect<number, StoreError>
   readonly add: (
     rows: ReadonlyArray<Added<C>>,
@@ -168,10 +183,15 @@ export const tableRows = <C extends Columns>(
 ): TableRows<C> => {
   const cells = cellsOf(columns)
   const all = Object.entries(columns)
+  const of = (kind: Kind) => all.filter(([, each]) => each.kind === kind).map(([name]) => name)
+  const [placed] = of("place")
   const driven: Table = {
     ...about,
-    columns: Object.fromEntries(all.map(([name, { type }]) => [name, type])),
-    hidden: all.filter(([, { kind }]) => kind === "hidden").map(([name]) => name)
+    columns: Object.fromEntries(
+      all.filter(([name]) => name !== placed).map(([name, { type }]) => [name, type])
+    ),
+    place: placed,
+    hidden: of("hidden")
   }
   const strict: TableRows<C>["all"] = (query) =>
     Effect.flatMap(rows.list(driven, cells.query(query)), (found) => {
@@ -183,7 +203,7 @@ export const tableRows = <C extends Columns>(
   return {
     all: strict,
     one: (where, lock) => Effect.map(strict({ where, lock, limit: 1 }), ([first]) => first),
-    list: Effect.fnUntraced(function* (given) {
+    list: Effect.fnUntraced(function* (given, fits = () => true) {
       const { limit = Infinity, ...query } = cells.query(given)
       const found: Array<Stored<C>> = []
       let after = query.after
@@ -192,17 +212,26 @@ export const tableRows = <C extends Columns>(
         const more = limit === Infinity ? undefined : wanted
         const page = yield* rows.list(driven, { ...query, after, limit: more })
         const values = page.map(cells.values).filter(isRead)
-        found.push(...values)
+        found.push(...values.filter(fits))
         const left = page.length - values.length
         if (left > 0) yield* Effect.logError(`${left} ${what} cannot be read; they are left out`)
         const last = page.at(-1)
-        if (last === undefined || page.length < wanted || left === 0) return found
+        if (last === undefined || page.length < wanted || found.length >= limit) return found
         after = Object.fromEntries(about.key.map((name) => [name, last[name]]))
       }
     }),
+    take: Effect.fnUntraced(function* (query) {
+      const [key = ""] = about.key
+      const taken = yield* rows.list(driven, cells.query(query))
+      const names = taken.flatMap((row) => row[key] as string | number)
+      yield* rows.remove(driven, { where: { [key]: ["in", names] } })
+      const values = taken.map(cells.values).filter(isRead)
+      const left = taken.length - values.length
+      if (left > 0) yield* Effect.logError(`${left} ${what} cannot be read; they are left out`)
+      return values
+    }),
     count: (query) => rows.count(driven, cells.query(query)),
-    add: (added, known = "stays") =>
-      added.length === 0 ? Effect.succeed(0) : rows.add(driven, added.map(cells.row), known),
+    add: (added, known = "stays") => rows.add(driven, added.map(cells.row), known),
     set: (query, values) => rows.set(driven, cells.query(query), cells.row(values)),
     remove: (query) => rows.remove(driven, cells.query(query))
   }

@@ -8,8 +8,8 @@ import { createRequire, stripTypeScriptTypes } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { Effect, Layer, Logger } from "effect"
-import * as EphemeralRows from "../../layers/ephemeral/EphemeralRows.ts"
 import * as StoredMcpPins from "../../layers/stores/StoredMcpPins.ts"
+import { onRows } from "../contracts/OnRows.ts"
 import * as ImportedMcpServers from "../../layers/mcp/ImportedMcpServers.ts"
 import { McpServers } from "../../services/McpServers.ts"
 import type { CallContext } from "../../src/tool/GovernedTool.ts"
@@ -105,7 +105,7 @@ export const allowed = (...servers: ReadonlyArray<McpServer>) => ({
 export const quiet = Logger.layer([])
 
 /** Pins of one process. */
-export const pins = Layer.provide(StoredMcpPins.layer, EphemeralRows.layer)
+export const pins = onRows(StoredMcpPins.layer)
 
 /** The servers over pins of their own. */
 export const importing = (...servers: ReadonlyArray<McpServer>) => logged(quiet, ...servers)

@@ -23,7 +23,11 @@ const code = textOf(files)
 /** Its statements have the names of their tables from records (`troupe.${table}`). */
 const platform = textOf(files.filter((path) => path.startsWith("spectral/platform/")))
 /** The tables of the stores that are written once, whose statements the driver makes. */
-const stored = textOf(readdirSync(join(room, "../stores")).map((path) => `../stores/${path}`))
+const stored = textOf(
+  readdirSync(join(room, "../stores"), { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".ts"))
+    .map((path) => `../stores/${path}`)
+)
 
 /** The first cells of the table of functions that no code calls. */
 const listed = [

@@ -13,7 +13,7 @@ import { TenantReads } from "./TenantReads.ts"
 const cast: Readonly<Record<CellType, (text: string) => string>> = {
   text: (text) => `${text}::text`,
   uuid: (text) => `${text}::text::uuid`,
-  sha256: (text) => `decode(${text}::text, 'hex')`,
+  digest: (text) => `sha256(convert_to(${text}::text, 'UTF8'))`,
   int2: (text) => `${text}::int2`,
   int4: (text) => `${text}::int4`,
   int8: (text) => `${text}::int8`,
@@ -24,7 +24,6 @@ const cast: Readonly<Record<CellType, (text: string) => string>> = {
 /** How a column is read. */
 const shown: Readonly<Partial<Record<CellType, (column: string) => string>>> = {
   uuid: (column) => `${column}::text`,
-  sha256: (column) => `encode(${column}, 'hex')`,
   int8: (column) => `${column}::float8`
 }
 
@@ -99,8 +98,8 @@ const placesOf = (alias: string, order: ReadonlyArray<string>): string =>
     )
     .join(", ")
 
-const readable = ({ columns, hidden = [] }: Table): string =>
-  Object.entries(columns)
+const readable = ({ columns, hidden = [], place }: Table): string =>
+  Object.entries<CellType>(place === undefined ? columns : { ...columns, [place]: "int8" })
     .filter(([name]) => !hidden.includes(name))
     .map(([name, type]) => `${shown[type]?.(`t.${name}`) ?? `t.${name}`} AS ${name}`)
     .join(", ")
@@ -142,6 +141,7 @@ const make = Effect.gen(function* () {
       return Effect.map(read(query.where, run(text, statement)), ([row]) => Number(row?.["count"]))
     },
     add: (table, rows, known) => {
+      if (rows.length === 0) return Effect.succeed(0)
       const names = Object.keys(table.columns)
       const cells = rows.map((row) => names.map((name) => row[name] ?? null))
       return written(insertion(table, known), { params: [JSON.stringify(cells)] })
