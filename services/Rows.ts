@@ -61,9 +61,9 @@ export interface RowQuery {
   readonly limit?: number | undefined
   /**
    * Keeps the rows from being changed by others until the open transaction ends. Of rows that others keep, `wait` waits for them,
-   * `skip` leaves them out.
+   * `skip` leaves them out; `share` keeps them together with others.
    */
-  readonly lock?: "wait" | "skip" | undefined
+  readonly lock?: "wait" | "skip" | "share" | undefined
 }
 
 export class Rows extends Context.Service<
@@ -71,16 +71,21 @@ export class Rows extends Context.Service<
   {
     /** The rows of a query. What names a tenant is read with the rights of that tenant alone. */
     list(table: Table, query: RowQuery): Effect.Effect<ReadonlyArray<Row>, StoreError>
-    /** How many rows a query has. */
-    count(table: Table, query: RowQuery): Effect.Effect<number, StoreError>
+    /** How many rows a query has for each combination of these cells, as the cell `count`. Without columns it gives one row. */
+    count(
+      table: Table,
+      query: RowQuery,
+      by: ReadonlyArray<string>
+    ): Effect.Effect<ReadonlyArray<Row>, StoreError>
     /**
-     * Adds rows in their order; a cell that is absent is null. A row whose key is there `stays` as it is, or `follows` the new one.
-     * Waits for another transaction that is about to add the same key. Gives how many rows it wrote.
+     * Adds rows of the same columns in their order; a cell that is absent is null. A row whose key is there stays as it is, but for
+     * the columns that follow the new one. Waits for another transaction that is about to add the same key. Gives how many rows
+     * it wrote.
      */
     add(
       table: Table,
       rows: ReadonlyArray<Row>,
-      known: "stays" | "follows"
+      follows: ReadonlyArray<string>
     ): Effect.Effect<number, StoreError>
     /** Changes cells of the rows of a query. Gives how many rows it changed. */
     set(table: Table, query: RowQuery, cells: Row): Effect.Effect<number, StoreError>

@@ -108,8 +108,7 @@ class MemoryTable {
   }
 
   /** The row as it is kept: with all cells, and its place. */
-  whole(row: Row): Row {
-    const { columns, place } = this.#table
+  whole({ columns, place }: Table, row: Row): Row {
     const cells: Record<string, Cell> = {}
     for (const name in columns) cells[name] = row[name] ?? null
     if (place !== undefined) cells[place] = ++this.#place
@@ -150,26 +149,37 @@ const replacing = (table: MemoryTable, before: Row, row: Row, log: Log): void =>
 }
 
 const adding = (
+  given: Table,
   table: MemoryTable,
   rows: ReadonlyArray<Row>,
-  known: "stays" | "follows",
+  follows: ReadonlyArray<string>,
   log: Log
 ): number => {
   let written = 0
   for (const row of rows) {
     const before = table.known(row)
-    if (before !== undefined && known === "stays") continue
-    written++
     if (before !== undefined) {
-      putting(table, { ...before, ...row }, log)
+      if (follows.length === 0) continue
+      const cells = Object.fromEntries(follows.map((name) => [name, row[name] ?? null]))
+      putting(table, { ...before, ...cells }, log)
+      written++
       continue
     }
-    const added = table.whole(row)
+    written++
+    const added = table.whole(given, row)
     putting(table, added, log)
     for (const each of table.surplus(added)) dropping(table, each, log)
   }
   return written
 }
+
+const counted = (rows: ReadonlyArray<Row>, by: ReadonlyArray<string>): ReadonlyArray<Row> =>
+  by.length === 0
+    ? [{ count: rows.length }]
+    : Array.from(
+        Map.groupBy(rows, (row) => nameOf(row, by)).values(),
+        ([first = {}, ...others]) => ({ ...first, count: 1 + others.length })
+      )
 
 /** What an erasure sees of a row. */
 const erasableOf = (
@@ -260,8 +270,8 @@ const make = Effect.gen(function* () {
 
   return Rows.of({
     list: (table, query) => step(() => of(table).find(query)),
-    count: (table, query) => step(() => of(table).find(query).length),
-    add: (table, rows, known) => step((log) => adding(of(table), rows, known, log)),
+    count: (table, query, by) => step(() => counted(of(table).find(query), by)),
+    add: (table, rows, follows) => step((log) => adding(table, of(table), rows, follows, log)),
     set: (table, query, cells) =>
       step((log) => {
         const kept = of(table)

@@ -102,7 +102,7 @@ const ofPeople = (driver: Rows["Service"]) => {
     preferences: (tenant, recipient) =>
       Effect.map(wanted.one({ tenant, recipient }), (row) => row?.payload ?? noPreferences),
     prefer: (tenant, recipient, payload) =>
-      Effect.asVoid(wanted.add([{ tenant, recipient, payload }], "follows"))
+      Effect.asVoid(wanted.add([{ tenant, recipient, payload }], ["payload"]))
   } satisfies Partial<Notices["Service"]>
 }
 

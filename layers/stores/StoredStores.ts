@@ -14,7 +14,7 @@ import type { ComponentCatalog } from "../../services/semstreams/ComponentCatalo
 import type { FlowState } from "../../services/semstreams/FlowState.ts"
 import type { TriplePublisher } from "../../services/semstreams/TriplePublisher.ts"
 import * as StoredAccessTokens from "./StoredAccessTokens.ts"
-import * as StoredAuthorizations from "./StoredAuthorizations.ts"
+import * as StoredAuthorizationRecords from "./StoredAuthorizationRecords.ts"
 import * as StoredCallRecords from "./StoredCallRecords.ts"
 import * as StoredMcpPins from "./StoredMcpPins.ts"
 import * as StoredNotices from "./StoredNotices.ts"
@@ -37,7 +37,7 @@ export const layer: Layer.Layer<
   Outbox | Rows
 > = Layer.mergeAll(
   StoredAccessTokens.layer,
-  StoredAuthorizations.layer,
+  StoredAuthorizationRecords.layer,
   StoredCallRecords.layer,
   StoredComponentCatalog.layer,
   StoredFlowState.layer,

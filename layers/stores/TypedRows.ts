@@ -37,9 +37,22 @@ const plain = <A extends Cell>(type: CellType, schema: Codec<A>): Column<A, "alw
 /** A text that PostgreSQL keeps as it is: an id, a digest, a name of ours. */
 export const text = <A extends string>(schema: Codec<A>) => plain("text", schema)
 export const uuid = <A extends string>(schema: Codec<A>) => plain("uuid", schema)
+export const flag = plain("boolean", Schema.Boolean)
 export const float8 = plain("float8", Schema.Number)
 export const int4 = plain("int4", Schema.Int)
 export const int8 = plain("int8", Schema.Int)
+
+/** One of some words, as its number among them. */
+export const oneOf = <const W extends string>({
+  literals
+}: {
+  readonly literals: ReadonlyArray<W>
+}): Column<W, "always"> => ({
+  type: "int2",
+  kind: "always",
+  read: (cell) => Option.fromUndefinedOr(literals[Number(cell)]),
+  write: (word) => literals.indexOf(word)
+})
 
 /** A value as JSON text. */
 export const json = <A>(schema: Schema.ConstraintDecoder<A>): Column<A, "always"> => ({
@@ -124,9 +137,18 @@ export interface TableRows<C> {
   /** Removes the rows of a query, of a table whose key is one column. Gives those that can be read; the others are logged. */
   readonly take: (query: TypedQuery<C>) => Effect.Effect<ReadonlyArray<Stored<C>>, StoreError>
   readonly count: (query: TypedQuery<C>) => Effect.Effect<number, StoreError>
+  /** How many rows of a query there are for each combination of these cells. */
+  readonly counts: <N extends keyof C & string>(
+    query: TypedQuery<C>,
+    by: ReadonlyArray<N>
+  ) => Effect.Effect<
+    ReadonlyArray<{ readonly [K in N]: ValueOf<C[K]> } & { readonly count: number }>,
+    StoreError
+  >
+  /** Adds rows that are not there. Of those that are, these columns follow. Gives how many rows it wrote. */
   readonly add: (
     rows: ReadonlyArray<Added<C>>,
-    known?: "stays" | "follows"
+    follows?: ReadonlyArray<keyof C & string>
   ) => Effect.Effect<number, StoreError>
   readonly set: (
     query: TypedQuery<C>,
@@ -159,6 +181,14 @@ const cellsOf = <C extends Columns>(columns: C) => {
       or: or?.map(where),
       after: after === undefined ? undefined : where(after)
     }),
+    /** Some of the row's values, of columns whose cells are ours. */
+    some: <N extends keyof C & string>(row: Row, names: ReadonlyArray<N>) =>
+      Object.fromEntries(
+        names.map((name) => [
+          name,
+          Option.getOrUndefined(columns[name]?.read(row[name]) ?? Option.none())
+        ])
+      ) as { readonly [K in N]: ValueOf<C[K]> },
     /** The row's values; undefined if one cannot be read. */
     values: (row: Row): Stored<C> | undefined => {
       const values: Record<string, unknown> = {}
@@ -230,8 +260,13 @@ export const tableRows = <C extends Columns>(
       if (left > 0) yield* Effect.logError(`${left} ${what} cannot be read; they are left out`)
       return values
     }),
-    count: (query) => rows.count(driven, cells.query(query)),
-    add: (added, known = "stays") => rows.add(driven, added.map(cells.row), known),
+    count: (query) =>
+      Effect.map(rows.count(driven, cells.query(query), []), ([row]) => Number(row?.["count"])),
+    counts: (query, by) =>
+      Effect.map(rows.count(driven, cells.query(query), by), (found) =>
+        found.map((row) => ({ ...cells.some(row, by), count: Number(row["count"]) }))
+      ),
+    add: (added, follows = []) => rows.add(driven, added.map(cells.row), follows),
     set: (query, values) => rows.set(driven, cells.query(query), cells.row(values)),
     remove: (query) => rows.remove(driven, cells.query(query))
   }

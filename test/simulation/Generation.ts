@@ -14,7 +14,7 @@ import * as EphemeralBlobStore from "../../layers/ephemeral/EphemeralBlobStore.t
 import * as StoredToolStops from "../../layers/stores/StoredToolStops.ts"
 import * as EphemeralSubjectErasure from "../../layers/ephemeral/EphemeralSubjectErasure.ts"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
-import * as StoredAuthorizations from "../../layers/stores/StoredAuthorizations.ts"
+import * as StoredAuthorizationRecords from "../../layers/stores/StoredAuthorizationRecords.ts"
 import { onRows } from "../contracts/OnRows.ts"
 import * as EphemeralMemoryStore from "../../layers/ephemeral/EphemeralMemoryStore.ts"
 import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
@@ -129,7 +129,7 @@ const runtime = (world: World, process: Process, mutation: Mutation, policy_vers
     Layer.provide(
       Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer), EphemeralMemoryStore.layer)
     ),
-    Layer.provide(onRows(StoredAuthorizations.layer)),
+    Layer.provide(onRows(StoredAuthorizationRecords.layer)),
     Layer.provide(onRows(StoredToolStops.layer)),
     Layer.provide(
       EphemeralSubjectErasure.layer.pipe(

@@ -25,8 +25,10 @@ import * as SpecialistTools from "../../spectral/platform/SpecialistHandlers.ts"
 import * as SummaryTools from "../../spectral/platform/SummaryTools.ts"
 
 export { handlers as worldViews } from "../../spectral/platform/WorldViewProjection.ts"
-export { layer as ephemeral } from "../../ephemeral/spectral/platform/EphemeralPlatform.ts"
-export { layer as sql } from "../../sql/spectral/platform/SqlPlatform.ts"
+export {
+  layer as ephemeral,
+  layer as sql
+} from "../../stores/spectral/platform/StoredPlatform.ts"
 export { RecordImporter } from "../../../services/spectral/platform/RecordImporter.ts"
 export {
   platform_events,

@@ -23,8 +23,7 @@ export { layer as remoteRunner } from "../../spectral/worlds/HttpWorldAgentRunne
 export type { RemoteWorlds } from "../../spectral/worlds/HttpWorldAgentRunner.ts"
 export { connected, layer as runner } from "../../spectral/worlds/LocalWorldAgentRunner.ts"
 export { AnswerLimit } from "../../spectral/worlds/WorldQuestions.ts"
-export { layer as ephemeral } from "../../ephemeral/spectral/worlds/EphemeralWorlds.ts"
-export { layer as sql } from "../../sql/spectral/worlds/SqlWorlds.ts"
+export { layer as ephemeral, layer as sql } from "../../stores/spectral/worlds/StoredWorlds.ts"
 export { worldAgents as agents } from "../../../src/spectral/worlds/WorldAgent.ts"
 export { tools as askWorldAgent } from "./WorldBridge.ts"
 

@@ -27,6 +27,8 @@ const shown: Readonly<Partial<Record<CellType, (column: string) => string>>> = {
   int8: (column) => `${column}::float8`
 }
 
+const locks = { wait: "FOR UPDATE", skip: "FOR UPDATE SKIP LOCKED", share: "FOR SHARE" }
+
 /** A statement that grows with its parameters. */
 class Statement {
   readonly params: Array<unknown> = []
@@ -67,7 +69,7 @@ class Statement {
   where({ after, descends = false, or, order = [], where }: RowQuery): string {
     const conditions = [this.tests("t", where)]
     if (or !== undefined)
-      conditions.push(`(${or.map((each) => this.tests("t", each)).join(" OR ")})`)
+      conditions.push(`(${or.map((each) => this.tests("t", each)).join(" OR ") || "false"})`)
     if (after !== undefined) {
       conditions.push(
         `(${placesOf("t", order)}) ${descends ? "<" : ">"} (SELECT ${placesOf("b", order)}
@@ -86,7 +88,7 @@ class Statement {
       by.length === 0 ? "" : `ORDER BY ${by.join(", ")}`,
       limit === undefined ? "" : `LIMIT ${this.param("int8", limit)}`,
       skip === undefined ? "" : `OFFSET ${this.param("int8", skip)}`,
-      lock === undefined ? "" : `FOR UPDATE OF t ${lock === "skip" ? "SKIP LOCKED" : ""}`
+      lock === undefined ? "" : locks[lock]
     ].join(" ")
   }
 }
@@ -104,14 +106,13 @@ const readable = ({ columns, hidden = [], place }: Table): string =>
     .map(([name, type]) => `${shown[type]?.(`t.${name}`) ?? `t.${name}`} AS ${name}`)
     .join(", ")
 
-const insertion = ({ columns, key, name }: Table, known: "stays" | "follows"): string => {
+const insertion = ({ columns, key, name }: Table, follows: ReadonlyArray<string>): string => {
   const names = Object.keys(columns)
   const cells = Object.values(columns).map((type, i) => cast[type](`(r.row ->> ${i})`))
-  const others = names.filter((each) => !key.includes(each))
-  const follow = others.map((each) => `${each} = excluded.${each}`).join(", ")
+  const follow = follows.map((each) => `${each} = excluded.${each}`).join(", ")
   return `INSERT INTO troupe.${name} (${names.join(", ")}) SELECT ${cells.join(", ")}
     FROM json_array_elements($1::text::json) WITH ORDINALITY AS r(row, n) ORDER BY r.n
-    ON CONFLICT ${known === "stays" ? "DO NOTHING" : `(${key.join(", ")}) DO UPDATE SET ${follow}`} RETURNING 1`
+    ON CONFLICT ${follows.length === 0 ? "DO NOTHING" : `(${key.join(", ")}) DO UPDATE SET ${follow}`} RETURNING 1`
 }
 
 const make = Effect.gen(function* () {
@@ -119,9 +120,13 @@ const make = Effect.gen(function* () {
   const reads = yield* TenantReads
 
   const run = (text: string, { params }: Pick<Statement, "params">) => sql.unsafe<Row>(text, params)
-  const read = (where: Where, rows: Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError>) => {
+  const read = (
+    { lock, where }: RowQuery,
+    rows: Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError>
+  ) => {
     const tenant = where["tenant"]
-    const owned = typeof tenant === "string" ? reads.of(tenant as never)(rows) : rows
+    const owned =
+      typeof tenant === "string" && lock === undefined ? reads.of(tenant as never)(rows) : rows
     return Effect.mapError(owned, orStoreError)
   }
   const written = (text: string, statement: Pick<Statement, "params">) =>
@@ -133,18 +138,20 @@ const make = Effect.gen(function* () {
   return Rows.of({
     list: (table, query) => {
       const statement = new Statement(table)
-      return read(query.where, run(`SELECT ${readable(table)} ${statement.from(query)}`, statement))
+      return read(query, run(`SELECT ${readable(table)} ${statement.from(query)}`, statement))
     },
-    count: (table, query) => {
+    count: (table, query, by) => {
       const statement = new Statement(table)
-      const text = `SELECT count(*)::int4 AS count FROM (SELECT ${statement.from(query)}) c`
-      return Effect.map(read(query.where, run(text, statement)), ([row]) => Number(row?.["count"]))
+      const from = `(SELECT ${by.map((name) => `t.${name}`).join(", ")} ${statement.from(query)}) c`
+      const grouped = by.length === 0 ? "" : `GROUP BY ${by.join(", ")}`
+      const cells = [...by, "count(*)::int4 AS count"].join(", ")
+      return read(query, run(`SELECT ${cells} FROM ${from} ${grouped}`, statement))
     },
-    add: (table, rows, known) => {
+    add: (table, rows, follows) => {
       if (rows.length === 0) return Effect.succeed(0)
       const names = Object.keys(table.columns)
       const cells = rows.map((row) => names.map((name) => row[name] ?? null))
-      return written(insertion(table, known), { params: [JSON.stringify(cells)] })
+      return written(insertion(table, follows), { params: [JSON.stringify(cells)] })
     },
     set: (table, query, cells) => {
       const statement = new Statement(table)

@@ -21,7 +21,8 @@ const make = Effect.map(Rows, (driver) => {
     all: Effect.map(rows.list({ where: {}, order: ["id"], limit: components_max }), (found) =>
       found.map(({ component }) => component)
     ),
-    register: (component) => Effect.asVoid(rows.add([{ id: component.id, component }], "follows"))
+    register: (component) =>
+      Effect.asVoid(rows.add([{ id: component.id, component }], ["component"]))
   })
 })
 

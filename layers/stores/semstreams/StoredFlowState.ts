@@ -22,7 +22,7 @@ const make = Effect.map(Rows, (driver) => {
     set: (tenant, flow, state) =>
       flow.length > 500 || state.length > 200
         ? Effect.die(new RangeError("a flow or its state is too long"))
-        : Effect.asVoid(rows.add([{ tenant, flow, state }], "follows"))
+        : Effect.asVoid(rows.add([{ tenant, flow, state }], ["state"]))
   })
 })
 
