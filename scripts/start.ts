@@ -16,6 +16,7 @@ import * as Platform from "../layers/compose/assembly/Platform.ts"
 import * as Runtime from "../layers/compose/assembly/Runtime.ts"
 import * as Server from "../layers/compose/entries/Server.ts"
 import * as Stores from "../layers/compose/assembly/StoreLayers.ts"
+import * as Spectral from "../layers/compose/entries/Spectral.ts"
 import * as Worlds from "../layers/compose/assembly/Worlds.ts"
 import * as ModelFromEnv from "../layers/model/providers/ModelFromEnv.ts"
 import * as ScriptedModelGateway from "../layers/model/tape/ScriptedModelGateway.ts"
@@ -24,7 +25,7 @@ import * as ModelUsageTelemetry from "../layers/telemetry/ModelUsageTelemetry.ts
 import * as OpenTelemetry from "../layers/telemetry/OpenTelemetry.ts"
 import * as ToolCallTelemetry from "../layers/telemetry/ToolCallTelemetry.ts"
 import { workspaceOperations } from "../src/spectral/agents/Operations.ts"
-import { spectral_name, spectralAgents } from "../src/spectral/agents/Spectral.ts"
+import { spectral_name, spectralAgents } from "../src/spectral/agents/SpectralAgents.ts"
 import { Tenant } from "../src/value/Ids.ts"
 import { Policy } from "../src/permission/Policy.ts"
 import { Principal } from "../src/principal/Principal.ts"
@@ -295,8 +296,7 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
   const app = Layer.merge(server, Worlds.connected).pipe(
     Layer.provideMerge(runtime),
     Layer.provideMerge(Worlds.runner),
-    Layer.provideMerge(Worlds.sql),
-    Layer.provideMerge(Platform.sql),
+    Layer.provideMerge(Spectral.layer),
     Layer.provideMerge(stores),
     Layer.provideMerge(telemetry)
   )

@@ -29,8 +29,8 @@ const pureTables: ReadonlyArray<string> = ["ibantools", "libphonenumber-js/min"]
 const tableReaders: ReadonlyArray<string> = ["src/error/Redaction.ts", "src/error/PhoneNumbers.ts"]
 /** Every room may stand on it, and it on none. */
 const floor = "network"
-/** Rooms that show operations to somebody. */
-const surfaces: ReadonlyArray<string> = ["http"]
+/** Rooms that have operations, or show them to somebody. */
+const surfaces: ReadonlyArray<string> = ["http", "spectral", "semstreams"]
 const pureRooms: ReadonlyArray<string | undefined> =
   "runtime service stores ephemeral memory".split(" ")
 /** Rooms with a driver of rows, on which they build the stores that are written once. */

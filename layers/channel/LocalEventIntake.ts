@@ -1,6 +1,6 @@
 /**
- * Receives events for one agent: over HTTP and from programs (`EventIntake`), and from the outbox, where this service's own
- * platform puts them.
+ * Receives events for one agent: over HTTP and from programs (`EventIntake`), and from the outbox, where features of this service
+ * put theirs.
  */
 import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -15,14 +15,13 @@ import { EventIntake } from "../../services/EventIntake.ts"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { canonical } from "../../src/value/Canonical.ts"
 import type { BindingTarget } from "../../src/conversation/ChannelBinding.ts"
-import type { EventEffect } from "../../src/spectral/agents/EventMessage.ts"
-import { effectOf } from "../../src/spectral/agents/EventMessage.ts"
+import type { EventHandlers, Remember, Tell } from "../../src/delivery/EventEffect.ts"
+import { effectOf } from "../../src/delivery/EventEffect.ts"
 import type { IncomingEvent } from "../../src/delivery/IncomingEvent.ts"
 import { EventOutOfTime, EventTypeUnknown, readEvent } from "../../src/delivery/IncomingEvent.ts"
 import type { OutboxMessage } from "../../src/delivery/OutboxMessage.ts"
 import * as Entries from "../../src/entry/ArgumentReaders.ts"
 import type { MessageId, RunId } from "../../src/value/Ids.ts"
-import { platform_events } from "../../src/spectral/platform/contracts/PlatformEvent.ts"
 import { Principal, rolesOf } from "../../src/principal/Principal.ts"
 
 const day_ms = 86_400_000
@@ -39,6 +38,10 @@ export class EventIntakeConfig extends Context.Service<
   {
     /** The agent that gets the messages and the memories. */
     readonly agent: AgentSpec
+    /** What each type of event causes; others are refused. */
+    readonly handlers: EventHandlers
+    /** Topics of the outbox whose messages are events of the same type, as features put them there. Absent = none. */
+    readonly topics?: ReadonlyArray<string>
     /** The channel bindings of conversations that an event begins. Absent = they are available only in the API. */
     readonly bindings?: ReadonlyArray<BindingTarget>
     /** How long events are remembered, in ms. An event that happened earlier is refused. Absent = 30 days. */
@@ -58,8 +61,6 @@ const keyOf = (
   digest: hexOf(canonical({ type, time, data }))
 })
 
-type Effects<Tag> = Extract<EventEffect, { readonly _tag: Tag }>
-
 /** Fails for an event outside the remembered period, because it may have been received and forgotten before. */
 const failOutOfTime = Effect.fnUntraced(function* ({ time }: IncomingEvent, retention_ms: number) {
   const age = (yield* Clock.currentTimeMillis) - Date.parse(time)
@@ -76,7 +77,7 @@ const makeTell = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (
     event: IncomingEvent,
-    { conversation, text }: Effects<"Tell">,
+    { conversation, text }: Tell,
     by: Principal
   ) {
     const id = (yield* random.uuidV7()) as RunId
@@ -111,7 +112,7 @@ const makeRemember = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (
     event: IncomingEvent,
-    { conversation, subject, text }: Effects<"Remember">,
+    { conversation, subject, text }: Remember,
     by: Principal
   ) {
     const known = yield* inbox.known(keyOf(event, by))
@@ -153,7 +154,7 @@ const forgetOld = Effect.fnUntraced(function* (retention_ms: number) {
 })
 
 const make = Effect.gen(function* () {
-  const { retention_ms = retention_ms_default } = yield* EventIntakeConfig
+  const { handlers, retention_ms = retention_ms_default } = yield* EventIntakeConfig
   const tell = yield* makeTell
   const remember = yield* makeRemember
   yield* Effect.forkScoped(forgetOld(retention_ms))
@@ -162,7 +163,7 @@ const make = Effect.gen(function* () {
       const who = yield* Entries.entitled(by, "publish")
       const event = yield* readEvent(given)
       yield* failOutOfTime(event, retention_ms)
-      const effect = yield* effectOf(event)
+      const effect = yield* effectOf(handlers, event)
       return effect._tag === "Tell"
         ? yield* tell(event, effect, who)
         : yield* remember(event, effect, who)
@@ -188,7 +189,7 @@ export const none: Layer.Layer<EventIntake> = Layer.succeed(
   })
 )
 
-/** The source of events that this service's own platform puts into the outbox. */
+/** The source of events from this service's own outbox. */
 const own_source = "troupe/platform"
 
 const eventOf = ({ created_at, id, payload, topic }: OutboxMessage): IncomingEvent => ({
@@ -212,11 +213,12 @@ const failureOf = (error: EventRefusal): DeliveryFailed | DeliveryRefused => {
   }
 }
 
-/** Delivers the platform's events from the outbox. */
-export const handlers: Effect.Effect<RoomHandlers, never, EventIntake> = Effect.map(
-  EventIntake,
-  (intake): RoomHandlers =>
-    Object.keys(platform_events).map((topic) => [
+/** Delivers events of these topics from the outbox. */
+export const handlersOf = (
+  topics: ReadonlyArray<string>
+): Effect.Effect<RoomHandlers, never, EventIntake> =>
+  Effect.map(EventIntake, (intake): RoomHandlers =>
+    topics.map((topic) => [
       topic,
       (message) => {
         const by = new Principal({
@@ -227,4 +229,4 @@ export const handlers: Effect.Effect<RoomHandlers, never, EventIntake> = Effect.
         return Effect.mapError(Effect.asVoid(intake.publish(eventOf(message), by)), failureOf)
       }
     ])
-)
+  )

@@ -25,7 +25,7 @@ export const list = serve(
     return {
       items: all.map(({ spec, specialists, tools }) => ({
         name: spec.name,
-        ...(spec.kind === undefined ? undefined : { kind: spec.kind }),
+        ...(spec.kind === undefined ? undefined : { kind: spec.kind.name }),
         description: spec.description,
         ...(spec.model === undefined ? undefined : { model: spec.model }),
         tools: Array.from(tools, ([name, { key }]) => ({ name, key })),

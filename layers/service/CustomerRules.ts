@@ -3,7 +3,6 @@
  * members that `CustomerView` lists.
  */
 import { Effect } from "effect"
-import { mayServeCustomers } from "../../src/agent/AgentKind.ts"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { CustomerAgents } from "../../services/AgentDirectory.ts"
 import { ConversationStore, openConversation } from "../../services/ConversationStore.ts"
@@ -40,10 +39,10 @@ export const checkCustomerAgents = Effect.fnUntraced(function* (
       })
     }
     const kind = known.get(name)
-    if (kind !== undefined && !mayServeCustomers(kind)) {
+    if (kind !== undefined && kind.audience !== "customers") {
       return yield* new InvalidInput({
         field: `${field}.${index}`,
-        message: `${given} is an agent of the kind "${kind}", which is never for customers`
+        message: `${given} is an agent of the kind "${kind.name}", which is never for customers`
       })
     }
   }

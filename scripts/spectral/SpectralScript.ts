@@ -3,8 +3,8 @@
  * has a scan schedule changed or a change set applied where it is asked to. A pure function of the request.
  */
 import type { ModelRequest } from "../../services/ModelGateway.ts"
-import { spectral_name } from "../../src/spectral/agents/Spectral.ts"
-import type { SpecialistName } from "../../src/spectral/agents/Spectral.ts"
+import { spectral_name } from "../../src/spectral/agents/SpectralAgents.ts"
+import type { SpecialistName } from "../../src/spectral/agents/SpectralAgents.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { Seen, Step } from "../incident/IncidentTranscript.ts"

@@ -1,29 +1,20 @@
-/**
- * The three kinds of agent in the reference application: whom each one serves, and what its addresses and its memory are limited
- * to.
- */
+/** A kind of agent, which an application or a feature declares: whom its agents serve, and what their memory belongs to. */
 import { Schema } from "effect"
-import type { AnchorKind } from "../memory/MemoryAnchors.ts"
+import { AnchorKind } from "../memory/MemoryAnchors.ts"
 
-export const AgentKind = Schema.Literals(["spectral", "world", "operations"])
-export type AgentKind = typeof AgentKind.Type
+export const AgentKindName = Schema.String.check(
+  Schema.isPattern(/^[a-z][a-z0-9_-]{0,62}$/, { description: "a lower-case name such as clerk" })
+)
 
-interface KindFacts {
-  /** Who talks with it. Only agents for customers may be named as `customer_agents`. */
-  readonly audience: "customers" | "world_operators" | "operators"
+export const AgentKind = Schema.Struct({
+  /** A lower-case name of at most 63 characters, by which a console groups agents. */
+  name: AgentKindName,
+  /** Who talks with its agents, such as `operators`. Only those for `customers` may be named in `customer_agents`. */
+  audience: AgentKindName,
   /**
    * What one address of the agent is about. Its persistent memory belongs to the same thing: the start fails where its
-   * `memory.anchor` says otherwise.
+   * `memory.anchor` says otherwise. Absent = anything.
    */
-  readonly scope: AnchorKind
-}
-
-export const agentKinds = {
-  spectral: { audience: "customers", scope: "workspace" },
-  world: { audience: "world_operators", scope: "world" },
-  operations: { audience: "operators", scope: "operator" }
-} as const satisfies Readonly<Record<AgentKind, KindFacts>>
-
-/** Whether a service may name an agent of this kind in `customer_agents`. */
-export const mayServeCustomers = (kind: AgentKind): boolean =>
-  agentKinds[kind].audience === "customers"
+  scope: Schema.optionalKey(AnchorKind)
+})
+export interface AgentKind extends Schema.Schema.Type<typeof AgentKind> {}

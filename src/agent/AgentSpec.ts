@@ -66,7 +66,7 @@ export type CompactionPolicy = typeof CompactionPolicy.Type
 
 export const AgentSpec = Schema.Struct({
   name: AgentName,
-  /** Only for agents of the reference application. An agent whose kind is not meant for customers is never open to them. */
+  /** Absent = it may serve anybody. An agent whose kind is not meant for customers is never open to them. */
   kind: Schema.optionalKey(AgentKind),
   description: defaulted(Schema.String, ""),
   instructions: Schema.String,

@@ -1,6 +1,6 @@
 /** The operations on the agents of a service. */
 import { Schema } from "effect"
-import { AgentKind } from "../agent/AgentKind.ts"
+import { AgentKindName } from "../agent/AgentKind.ts"
 import { UnhostedWork } from "../run/UnhostedWork.ts"
 import { AgentName, ConversationId, RunId } from "../value/Ids.ts"
 import { operation } from "./Operation.ts"
@@ -14,7 +14,7 @@ const Actor = Schema.Struct({
 
 const Agent = Schema.Struct({
   name: AgentName,
-  kind: Schema.optionalKey(AgentKind),
+  kind: Schema.optionalKey(AgentKindName),
   description: Schema.String,
   model: Schema.optionalKey(Schema.String),
   /** The agent's tools: the names that the model uses, and the keys in the registry. */

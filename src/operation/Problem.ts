@@ -66,3 +66,10 @@ export const makeProblem = <const Status extends number>(
   detail: string,
   more?: Pick<Problem, "instance" | "errors" | "available">
 ): Problem<Status> => ({ type: `urn:troupe:problem:${name}`, title, status, detail, ...more })
+
+/** An error that says itself how it is told, as those of features do. Its texts are safe to show. */
+export interface Described {
+  readonly _tag: string
+  readonly message: string
+  readonly problem: Problem
+}

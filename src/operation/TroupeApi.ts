@@ -7,7 +7,6 @@ import * as AuthorizationOperations from "./AuthorizationOperations.ts"
 import * as ClientCallOperations from "./ClientCallOperations.ts"
 import { ConversationsApi } from "./ConversationsApi.ts"
 import * as CostOperations from "./CostOperations.ts"
-import { DraftsApi } from "./DraftsApi.ts"
 import * as ErasureOperations from "./ErasureOperations.ts"
 import { groupOf } from "./Endpoint.ts"
 import { EventsApi } from "./EventsApi.ts"
@@ -18,7 +17,6 @@ import * as DeadLetterOperations from "./DeadLetterOperations.ts"
 import * as AgentOperations from "./AgentOperations.ts"
 import { HealthApi } from "./HealthApi.ts"
 import * as QuarantineOperations from "./QuarantineOperations.ts"
-import { RecordsApi } from "./RecordsApi.ts"
 import * as RunOperations from "./RunOperations.ts"
 import * as TokenOperations from "./TokenOperations.ts"
 
@@ -34,8 +32,6 @@ export class TroupeApi extends HttpApi.make("troupe")
     groupOf("deadLetters", "Dead letters", DeadLetterOperations),
     groupOf("killSwitch", "Kill switch", KillSwitchOperations),
     groupOf("quarantine", "Quarantine", QuarantineOperations),
-    RecordsApi,
-    DraftsApi,
     EventsApi,
     FilesApi,
     groupOf("notices", "Channels and notices", NoticeOperations),

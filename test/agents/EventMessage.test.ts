@@ -2,13 +2,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { IncomingEvent } from "../../src/delivery/IncomingEvent.ts"
-import { effectOf, event_types } from "../../src/spectral/agents/EventMessage.ts"
+import { effectOf } from "../../src/delivery/EventEffect.ts"
+import { eventHandlers } from "../../src/spectral/agents/EventMessage.ts"
 import { readEvent } from "../../src/delivery/IncomingEvent.ts"
 import { event, verdict } from "../channel/Service.ts"
 
 const textOf = Effect.fnUntraced(function* (data: unknown) {
   const read = yield* readEvent(event("verdict.issued", data))
-  const effect = yield* effectOf(read)
+  const effect = yield* effectOf(eventHandlers, read)
   return effect.text
 })
 
@@ -60,8 +61,8 @@ describe("the message of an event", () => {
   it.effect("a type that nobody is told of is refused, and the types are listed", () =>
     Effect.gen(function* () {
       const read: IncomingEvent = yield* readEvent(event("order.created", {}))
-      const error = yield* Effect.flip(effectOf(read))
-      assert.deepInclude(error, { _tag: "EventTypeUnknown", available: event_types })
+      const error = yield* Effect.flip(effectOf(eventHandlers, read))
+      assert.deepInclude(error, { _tag: "EventTypeUnknown", available: Object.keys(eventHandlers) })
     })
   )
 
@@ -77,7 +78,7 @@ describe("the message of an event", () => {
         failures: 0,
         completed_at: 1
       }
-      const effect = yield* effectOf(yield* readEvent(event("scan.completed", scan)))
+      const effect = yield* effectOf(eventHandlers, yield* readEvent(event("scan.completed", scan)))
       assert.strictEqual(
         effect.text,
         "Scan s-9 of system shop (framework f-1, cycle c-1) failed after 4 traces."

@@ -15,6 +15,8 @@ import type { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { ChannelBindings } from "../../services/ChannelBindings.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
+import { eventHandlers } from "../../src/spectral/agents/EventMessage.ts"
+import { platform_events } from "../../src/spectral/platform/contracts/PlatformEvent.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { BindingTarget } from "../../src/conversation/ChannelBinding.ts"
 import { in_app } from "../../src/conversation/ChannelBinding.ts"
@@ -82,6 +84,8 @@ export const service = <E = never, E2 = never, E3 = never>(
     adapters: given.adapters ?? [],
     events: {
       agent,
+      handlers: eventHandlers,
+      topics: Object.keys(platform_events),
       bindings: given.bindings ?? [olga],
       ...(given.retention_ms === undefined ? undefined : { retention_ms: given.retention_ms })
     }

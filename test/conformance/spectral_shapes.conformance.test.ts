@@ -1,6 +1,6 @@
 import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { spectral_name } from "../../src/spectral/agents/Spectral.ts"
+import { spectral_name } from "../../src/spectral/agents/SpectralAgents.ts"
 import * as Classify from "../../src/error/Classify.ts"
 import type { AgentName } from "../../src/value/Ids.ts"
 import { RunId } from "../../src/value/Ids.ts"

@@ -28,7 +28,17 @@ const email = {
   from: "Troupe <troupe@example.com>"
 }
 const channels = Channels.make({
-  events: { agent: spectral },
+  events: {
+    agent: spectral,
+    // What an event causes: a message to the agent, in the conversation of the order.
+    handlers: {
+      "order.stuck": ({ id, subject = id }) => ({
+        _tag: "Tell",
+        conversation: `order~${subject}`,
+        text: `Order ${subject} is stuck. Say why.`
+      })
+    }
+  },
   adapters: [
     SlackChannel.adapter.pipe(Effect.provide(slack)),
     EmailChannel.adapter.pipe(Effect.provideService(EmailChannel.EmailConfig, email))

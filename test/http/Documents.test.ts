@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Layer, Logger, References } from "effect"
 import { StoreError } from "../../services/StoreError.ts"
-import { ask, layer, layerReading } from "./Service.ts"
+import { ask, layerOfSpectral as layer, layerReading } from "./Service.ts"
 
 const routes = [
   "get /health",

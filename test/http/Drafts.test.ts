@@ -1,7 +1,7 @@
 /** Drafts over HTTP: read, published and withdrawn by operators of their workspace, and by nobody else. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as Platform from "../../layers/compose/assembly/Platform.ts"
+import * as Spectral from "../../layers/compose/entries/Spectral.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as Server from "../../layers/compose/entries/Server.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
@@ -21,7 +21,7 @@ const acme = Tenant.make("acme")
 const service = Server.layer({ listen: { port: 0 }, credentials }).pipe(
   Layer.provideMerge(Runtime.layer({ agents: [], tools: [] })),
   Layer.provide(ScriptedModelGateway.layer(() => ScriptedModelGateway.text("hello"))),
-  Layer.provideMerge(Platform.ephemeral),
+  Layer.provideMerge(Spectral.layer),
   Layer.provide(Stores.ephemeral),
   Layer.orDie
 )
@@ -181,7 +181,7 @@ describe("drafts over HTTP", () => {
       for (const path of ["/v1/drafts", "/v1/drafts/draft-1"]) {
         const { json, status } = yield* ask(path, { as: "olga" })
         assert.strictEqual(status, 404, path)
-        assert.include(json.type, "no-records")
+        assert.include(json.type, "no-such-route")
       }
     }).pipe(Effect.provide(withoutRecords))
   )

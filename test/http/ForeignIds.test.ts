@@ -3,7 +3,7 @@ import { createHash, randomUUID } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { HttpApi } from "effect/http-api"
-import * as Platform from "../../layers/compose/assembly/Platform.ts"
+import * as Spectral from "../../layers/compose/entries/Spectral.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as Server from "../../layers/compose/entries/Server.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
@@ -15,7 +15,6 @@ import { Outbox } from "../../services/Outbox.ts"
 import { DraftStore } from "../../services/spectral/platform/contracts/DraftStore.ts"
 import { RecordImporter } from "../../services/spectral/platform/RecordImporter.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { TroupeApi } from "../../src/operation/TroupeApi.ts"
 import { AgentName, AuthorizationId, Tenant, TokenId } from "../../src/value/Ids.ts"
 import { SystemId } from "../../src/spectral/platform/contracts/RecordId.ts"
 import type { Role } from "../../src/principal/Principal.ts"
@@ -46,7 +45,7 @@ const service = Server.layer({
 }).pipe(
   Layer.provideMerge(Runtime.layer({ agents: [spectral], tools: [] })),
   Layer.provide(ScriptedModelGateway.layer(() => ScriptedModelGateway.text("hello"))),
-  Layer.provideMerge(Platform.ephemeral),
+  Layer.provideMerge(Spectral.layer),
   Layer.provideMerge(Stores.ephemeral),
   Layer.orDie
 )
@@ -150,7 +149,7 @@ const beginning = "conversations.sendTo"
 /** Those whose path has an id; last the one that begins a conversation of that id. */
 const routes = ((): ReadonlyArray<Route> => {
   const found: Array<Route> = []
-  HttpApi.reflect(TroupeApi, {
+  HttpApi.reflect(Spectral.SpectralApi, {
     onGroup: () => undefined,
     onEndpoint: ({ endpoint, group }) => {
       const { identifier, method, path } = endpoint

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as ActorMemories from "../../layers/compose/assembly/ActorMemories.ts"
-import * as Platform from "../../layers/compose/assembly/Platform.ts"
+import * as Spectral from "../../layers/compose/entries/Spectral.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as Server from "../../layers/compose/entries/Server.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
@@ -27,7 +27,7 @@ const serverOf = (agents: ReadonlyArray<AgentSpec>) =>
   )
 
 const service = serverOf([spectral]).pipe(
-  Layer.provideMerge(Platform.ephemeral),
+  Layer.provideMerge(Spectral.layer),
   Layer.provide(Stores.ephemeral),
   Layer.orDie
 )
@@ -49,7 +49,7 @@ const idsIn = (items: ReadonlyArray<{ readonly cluster: { readonly cluster_id: s
 
 describe("records over HTTP", () => {
   it.live("SA-50 are readable where every agent is down, from what was recorded before", () => {
-    const stores = Platform.sql.pipe(
+    const stores = Spectral.layer.pipe(
       Layer.provideMerge(ActorMemories.layer(GatewayAgentMemory.layer)),
       Layer.provideMerge(SqlStores.layer),
       Layer.provideMerge(migratedLayer)
@@ -182,7 +182,7 @@ describe("records over HTTP", () => {
       for (const path of reads) {
         const { json, status } = yield* ask(path, { as: "vera" })
         assert.strictEqual(status, 404, path)
-        assert.include(json.type, "no-records")
+        assert.include(json.type, "no-such-route")
       }
     }).pipe(Effect.provide(withoutRecords))
   )

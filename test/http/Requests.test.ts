@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { bytes, parse, raw, rawBody } from "./Raw.ts"
-import { ask, layer, layerWith, tokenOf } from "./Service.ts"
+import { ask, layer, layerOfSpectral, layerWith, tokenOf } from "./Service.ts"
 
 const host = "Host: localhost"
 const bearer = (who: Parameters<typeof tokenOf>[0]) => `Authorization: Bearer ${tokenOf(who)}`
@@ -164,7 +164,7 @@ describe("a query", () => {
       }
       const encoded = yield* ask(`/v1/conversations?%6cimit=%31`, { as: "olga" })
       assert.strictEqual(encoded.status, 200)
-    }).pipe(Effect.provide(layer))
+    }).pipe(Effect.provide(layerOfSpectral))
   )
 
   it.live(

@@ -13,7 +13,7 @@ import type { Reach, RightName } from "../../src/principal/Rights.ts"
 import { rights } from "../../src/principal/Rights.ts"
 import type { Who } from "./Service.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
-import { ask, layer } from "./Service.ts"
+import { ask, layerOfSpectral as layer } from "./Service.ts"
 
 const none = "00000000-0000-4000-8000-000000000000"
 const names = Object.keys(rights) as ReadonlyArray<RightName>

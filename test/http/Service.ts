@@ -7,6 +7,7 @@ import { Effect, Layer } from "effect"
 import type { Scope } from "effect"
 import { HttpServer } from "effect/http"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
+import * as Spectral from "../../layers/compose/entries/Spectral.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import type { Credential } from "../../layers/runtime/directory/TokenCredentials.ts"
 import * as TokenCredentials from "../../layers/runtime/directory/TokenCredentials.ts"
@@ -61,13 +62,13 @@ const ports = Layer.mergeAll(
   Layer.orDie
 )
 
-/** The server with the given settings; its ports stay visible, so that a test can look behind the API. */
-export const layerWith = (
+const servedOn = <A>(
+  over: Layer.Layer<A | Layer.Success<typeof ports>>,
   settings: Partial<HttpSettings.HttpSettings>,
-  listen: Partial<NodeServer.Listen> = {}
+  listen: Partial<NodeServer.Listen>
 ) =>
   HttpService.layer.pipe(
-    Layer.provideMerge(ports),
+    Layer.provideMerge(over),
     Layer.provideMerge(Layer.orDie(NodeServer.layer({ port: 0, ...listen }))),
     Layer.provide(
       Layer.succeed(HttpSettings.HttpSettings, {
@@ -78,7 +79,20 @@ export const layerWith = (
     )
   )
 
+/** The server with the given settings; its ports stay visible, so that a test can look behind the API. */
+export const layerWith = (
+  settings: Partial<HttpSettings.HttpSettings>,
+  listen: Partial<NodeServer.Listen> = {}
+) => servedOn(ports, settings, listen)
+
 export const layer = layerWith({})
+
+/** The same with the operations and the stores of the reference application. */
+export const layerOfSpectral = servedOn(
+  Spectral.layer.pipe(Layer.provideMerge(ports), Layer.orDie),
+  {},
+  {}
+)
 
 /** The same, with the given implementation of reading a task. */
 export const layerReading = (get: TaskStore["Service"]["get"]) =>

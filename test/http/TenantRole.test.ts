@@ -9,7 +9,7 @@ import { HttpServerRequest } from "effect/http"
 import { HttpApi } from "effect/http-api"
 import { SqlClient, Statement } from "effect/sql"
 import * as ActorMemories from "../../layers/compose/assembly/ActorMemories.ts"
-import * as Platform from "../../layers/compose/assembly/Platform.ts"
+import * as Spectral from "../../layers/compose/entries/Spectral.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as Server from "../../layers/compose/entries/Server.ts"
 import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
@@ -25,7 +25,6 @@ import { RecordImporter } from "../../services/spectral/platform/RecordImporter.
 import { RunJournal } from "../../services/RunJournal.ts"
 import { SubjectErasure } from "../../services/SubjectErasure.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { TroupeApi } from "../../src/operation/TroupeApi.ts"
 import { ChannelName, in_app } from "../../src/conversation/ChannelBinding.ts"
 import { AgentName, AuthorizationId, Tenant, TokenId } from "../../src/value/Ids.ts"
 import { SystemId } from "../../src/spectral/platform/contracts/RecordId.ts"
@@ -54,7 +53,7 @@ const idle = AgentSpec.make({ name: AgentName.make("idle"), instructions: "Wait.
 const service = Server.layer({ listen: { port: 0 }, credentials }).pipe(
   Layer.provideMerge(Runtime.layer({ agents: [idle], tools: [] })),
   Layer.provide(ScriptedModelGateway.layer(() => ScriptedModelGateway.text("hello"))),
-  Layer.provideMerge(Platform.sql),
+  Layer.provideMerge(Spectral.layer),
   Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer)),
   Layer.fresh,
   Layer.orDie
@@ -226,7 +225,7 @@ const routes: Readonly<Record<string, Route>> = {
 /** Those of the API that read, and which of them name what they read. */
 const reading = ((): ReadonlyMap<string, { readonly isById: boolean }> => {
   const found = new Map<string, { readonly isById: boolean }>()
-  HttpApi.reflect(TroupeApi, {
+  HttpApi.reflect(Spectral.SpectralApi, {
     onGroup: () => undefined,
     onEndpoint: ({ endpoint, group }) => {
       if (endpoint.method !== "GET") return

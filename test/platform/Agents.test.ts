@@ -3,9 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option, Stream } from "effect"
 import * as ActorMemories from "../../layers/compose/assembly/ActorMemories.ts"
 import * as Platform from "../../layers/compose/assembly/Platform.ts"
+import * as Spectral from "../../layers/compose/entries/Spectral.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
-import * as Worlds from "../../layers/compose/assembly/Worlds.ts"
 import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
@@ -95,17 +95,15 @@ const unasked = Layer.effect(
 
 const inMemory = (model: ScriptedModelGateway.Script) =>
   runtime(model).pipe(
-    Layer.provideMerge(Platform.ephemeral),
+    Layer.provideMerge(Spectral.layer),
     Layer.provideMerge(unasked),
-    Layer.provideMerge(Worlds.ephemeral),
     Layer.provideMerge(Stores.ephemeral),
     Layer.orDie
   )
 
 const inSql = (model: ScriptedModelGateway.Script, client: (typeof engines)[number][1]) =>
   runtime(model).pipe(
-    Layer.provideMerge(Platform.sql),
-    Layer.provideMerge(Worlds.sql),
+    Layer.provideMerge(Spectral.layer),
     Layer.provideMerge(ActorMemories.layer(GatewayAgentMemory.layer)),
     Layer.provideMerge(SqlStores.layer),
     Layer.provideMerge(client),

@@ -4,6 +4,7 @@ import { Effect, Layer } from "effect"
 import * as DraftTools from "../../layers/spectral/platform/DraftHandlers.ts"
 import * as PatternTools from "../../layers/spectral/platform/PatternTools.ts"
 import * as Platform from "../../layers/compose/assembly/Platform.ts"
+import * as Spectral from "../../layers/compose/entries/Spectral.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { FailureClusterReader } from "../../services/spectral/platform/contracts/FailureClusterReader.ts"
 import { DraftStore } from "../../services/spectral/platform/contracts/DraftStore.ts"
@@ -24,7 +25,7 @@ import { failureOf, tenant, useOf } from "./ToolUse.ts"
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false
 type RequirementsOf<T> = T extends Effect.Effect<infer _A, infer _E, infer R> ? R : never
 
-const stores = Platform.ephemeral.pipe(Layer.provide(EphemeralStores.layer))
+const stores = Spectral.layer.pipe(Layer.provide(EphemeralStores.layer))
 const use = useOf(DraftTools.tools)
 
 const test = (title: string, body: Effect.Effect<void, unknown, PlatformStores>) =>

@@ -5,6 +5,7 @@ import { TestClock } from "effect/testing"
 import * as ChangeTools from "../../layers/spectral/platform/ChangeHandlers.ts"
 import * as SpecialistTools from "../../layers/spectral/platform/SpecialistHandlers.ts"
 import * as Platform from "../../layers/compose/assembly/Platform.ts"
+import * as Spectral from "../../layers/compose/entries/Spectral.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { ChangesetStore } from "../../services/spectral/platform/contracts/ChangesetStore.ts"
 import { ScanReader } from "../../services/spectral/platform/contracts/ScanReader.ts"
@@ -14,7 +15,7 @@ import { WorkspaceReader } from "../../services/spectral/platform/WorkspaceReade
 import { WorkspaceSettings } from "../../services/spectral/platform/WorkspaceSettings.ts"
 import { WorldViews } from "../../services/spectral/platform/WorldViews.ts"
 import { StoreError } from "../../services/StoreError.ts"
-import { specialistTools } from "../../src/spectral/agents/Spectral.ts"
+import { specialistTools } from "../../src/spectral/agents/SpectralAgents.ts"
 import { Tenant } from "../../src/value/Ids.ts"
 import { WorldId } from "../../src/spectral/worlds/contracts/WorldId.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
@@ -25,7 +26,7 @@ import { failureOf, tenant, useOf } from "./ToolUse.ts"
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false
 type RequirementsOf<T> = T extends Effect.Effect<infer _A, infer _E, infer R> ? R : never
 
-const stores = Platform.ephemeral.pipe(Layer.provide(EphemeralStores.layer))
+const stores = Spectral.layer.pipe(Layer.provide(EphemeralStores.layer))
 
 const use = useOf(
   Effect.map(Effect.all(Platform.tools), (families): ReadonlyArray<GovernedTool> => families.flat())

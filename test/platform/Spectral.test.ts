@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option, Result, Stream } from "effect"
 import * as Platform from "../../layers/compose/assembly/Platform.ts"
+import * as Spectral from "../../layers/compose/entries/Spectral.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
@@ -11,7 +12,7 @@ import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { ChangesetStore } from "../../services/spectral/platform/contracts/ChangesetStore.ts"
 import { WorkspaceSettings } from "../../services/spectral/platform/WorkspaceSettings.ts"
 import { RecordImporter } from "../../services/spectral/platform/RecordImporter.ts"
-import { spectral_name, spectralAgents } from "../../src/spectral/agents/Spectral.ts"
+import { spectral_name, spectralAgents } from "../../src/spectral/agents/SpectralAgents.ts"
 import { ConversationId, Tenant } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/principal/Principal.ts"
 import { eventually } from "../contracts/Contract.ts"
@@ -47,7 +48,7 @@ const over = (specialist: string) =>
           : tasks[request.agent]!
       })
     ),
-    Layer.provideMerge(Platform.ephemeral),
+    Layer.provideMerge(Spectral.layer),
     Layer.provideMerge(Stores.ephemeral),
     Layer.orDie
   )

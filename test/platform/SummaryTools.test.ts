@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as SummaryTools from "../../layers/spectral/platform/SummaryTools.ts"
 import * as Platform from "../../layers/compose/assembly/Platform.ts"
+import * as Spectral from "../../layers/compose/entries/Spectral.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { RecordCounter } from "../../services/spectral/platform/RecordCounter.ts"
 import { RecordImporter } from "../../services/spectral/platform/RecordImporter.ts"
@@ -13,7 +14,7 @@ import { toolKeyOf } from "../../src/tool/ToolSpec.ts"
 import { sample } from "./Records.ts"
 import { failureOf, tenant, useOf } from "./ToolUse.ts"
 
-const stores = Platform.ephemeral.pipe(Layer.provide(EphemeralStores.layer))
+const stores = Spectral.layer.pipe(Layer.provide(EphemeralStores.layer))
 const use = useOf(SummaryTools.tools)
 
 describe("get_operations_summary", () => {

@@ -5,6 +5,7 @@ import { Clock, Effect, Layer, Option, Stream } from "effect"
 import * as OperationsTools from "../../layers/spectral/agents/OperationsTools.ts"
 import * as Channels from "../../layers/compose/assembly/Channels.ts"
 import * as Platform from "../../layers/compose/assembly/Platform.ts"
+import * as Spectral from "../../layers/compose/entries/Spectral.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
@@ -16,6 +17,9 @@ import { ConversationStore } from "../../services/ConversationStore.ts"
 import { FailureClusterReader } from "../../services/spectral/platform/contracts/FailureClusterReader.ts"
 import { RecordImporter } from "../../services/spectral/platform/RecordImporter.ts"
 import { WorkspaceReader } from "../../services/spectral/platform/WorkspaceReader.ts"
+import { eventHandlers } from "../../src/spectral/agents/EventMessage.ts"
+import { spectralKinds } from "../../src/spectral/agents/SpectralKinds.ts"
+import { platform_events } from "../../src/spectral/platform/contracts/PlatformEvent.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { workspaceOperations } from "../../src/spectral/agents/Operations.ts"
 import type { Decision } from "../../src/approval/Approval.ts"
@@ -35,7 +39,7 @@ const service = Runtime.layer({
   tools: [OperationsTools.tools, ...Platform.tools]
 }).pipe(
   Layer.provide(ScriptedModelGateway.layer(script)),
-  Layer.provideMerge(Platform.ephemeral),
+  Layer.provideMerge(Spectral.layer),
   Layer.provideMerge(Stores.ephemeral),
   Layer.orDie
 )
@@ -170,10 +174,12 @@ describe("the walk through drafts", () => {
 
 const spectral = AgentSpec.make({
   name: AgentName.make("spectral"),
-  kind: "spectral",
+  kind: spectralKinds.spectral,
   instructions: "Help."
 })
-const channels = Channels.make({ events: { agent: spectral } })
+const channels = Channels.make({
+  events: { agent: spectral, handlers: eventHandlers, topics: Object.keys(platform_events) }
+})
 const listening = Runtime.layer({
   agents: [spectral],
   tools: [],
@@ -181,7 +187,7 @@ const listening = Runtime.layer({
 }).pipe(
   Layer.provide(ScriptedModelGateway.layer(() => ScriptedModelGateway.text("I looked at it."))),
   Layer.provideMerge(channels.layer),
-  Layer.provideMerge(Platform.ephemeral),
+  Layer.provideMerge(Spectral.layer),
   Layer.provideMerge(Stores.ephemeral),
   Layer.orDie
 )

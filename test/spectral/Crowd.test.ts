@@ -18,10 +18,10 @@ import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { Append } from "../../services/RunJournal.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import { agentKinds } from "../../src/agent/AgentKind.ts"
+import { spectralKinds } from "../../src/spectral/agents/SpectralKinds.ts"
 import { AgentSpec, Supervision } from "../../src/agent/AgentSpec.ts"
 import { operations } from "../../src/spectral/agents/Operations.ts"
-import { spectralAgents } from "../../src/spectral/agents/Spectral.ts"
+import { spectralAgents } from "../../src/spectral/agents/SpectralAgents.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
 import { AgentName, ConversationId, Tenant } from "../../src/value/Ids.ts"
@@ -178,7 +178,7 @@ const [world] = Result.getOrThrow(worldAgents([credit.world]))
 const withWork = (spec: AgentSpec): AgentSpec => ({
   ...spec,
   tools: [...spec.tools, "work"],
-  memory: MemorySpec.make({ anchor: agentKinds[spec.kind!].scope })
+  memory: MemorySpec.make({ anchor: spec.kind!.scope! })
 })
 
 const service = Runtime.layer({
@@ -257,7 +257,11 @@ const answerOf = Effect.fnUntraced(function* (run: RunId) {
 const remembered = Effect.fnUntraced(function* ({ agent, conversation, tenant }: One) {
   const kind = agent === "spectral" ? "spectral" : agent === "operations" ? "operations" : "world"
   const memories = yield* AgentMemories
-  const memory = yield* memories.get(tenant, { agent, key: conversation }, agentKinds[kind].scope)
+  const memory = yield* memories.get(
+    tenant,
+    { agent, key: conversation },
+    spectralKinds[kind].scope
+  )
   const rows = yield* Effect.provideContext(
     AgentMemory.use((each) => each.list("session", { limit: 500 })),
     memory

@@ -9,6 +9,7 @@ import * as OperationsTools from "../../layers/spectral/agents/OperationsTools.t
 import * as WorldTools from "../../layers/spectral/worlds/WorldTools.ts"
 import { start } from "../../layers/compose/entries/Embed.ts"
 import * as Platform from "../../layers/compose/assembly/Platform.ts"
+import * as Spectral from "../../layers/compose/entries/Spectral.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as Server from "../../layers/compose/entries/Server.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
@@ -23,10 +24,10 @@ import * as LocalToolRegistry from "../../layers/runtime/directory/LocalToolRegi
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import { RunList } from "../../services/RunList.ts"
 import { WorldPublisher } from "../../services/spectral/worlds/WorldPublisher.ts"
-import { agentKinds, AgentKind } from "../../src/agent/AgentKind.ts"
+import { spectralKinds } from "../../src/spectral/agents/SpectralKinds.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { operations, workspaceOperations } from "../../src/spectral/agents/Operations.ts"
-import { spectral_name, spectralAgents } from "../../src/spectral/agents/Spectral.ts"
+import { spectral_name, spectralAgents } from "../../src/spectral/agents/SpectralAgents.ts"
 import { AgentName } from "../../src/value/Ids.ts"
 import { AnchorKind } from "../../src/memory/MemoryAnchors.ts"
 import { MemorySpec } from "../../src/memory/MemorySpec.ts"
@@ -36,9 +37,7 @@ import * as H from "../runtime/Harness.ts"
 import { credit, privacy } from "../worlds/Worlds.ts"
 import { tools } from "./Workspace.ts"
 
-type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false
-/** Does not compile with a kind more or less. */
-const isExact: Same<AgentKind, "spectral" | "world" | "operations"> = true
+const kinds = Object.values(spectralKinds)
 
 const agents = [
   ...Result.getOrThrow(spectralAgents()),
@@ -74,7 +73,7 @@ const ports = (script: Script) =>
       Layer.effectDiscard(WorldPublisher.use(({ publish }) => publish(H.tenant, credit)))
     ),
     Layer.provideMerge(StoredWorlds.layer),
-    Layer.provideMerge(Platform.ephemeral),
+    Layer.provideMerge(Spectral.layer),
     Layer.provideMerge(Stores.ephemeral),
     Layer.provide(
       Layer.succeed(RuntimeConfig.RuntimeConfig, { ...RuntimeConfig.defaults, drain_ms: 1 })
@@ -108,16 +107,17 @@ const ask = Effect.fnUntraced(function* (as: string, path: string, json?: unknow
 
 describe("the kinds of agent", () => {
   it("SA-01 are three, each with an audience and a scope of its own", () => {
-    assert.isTrue(isExact)
-    assert.deepStrictEqual([...AgentKind.literals], ["spectral", "world", "operations"])
-    const facts = AgentKind.literals.map((kind) => agentKinds[kind])
-    assert.strictEqual(new Set(facts.map(({ audience }) => audience)).size, 3)
-    assert.strictEqual(new Set(facts.map(({ scope }) => scope)).size, 3)
+    assert.deepStrictEqual(
+      kinds.map(({ name }) => name),
+      ["spectral", "world", "operations"]
+    )
+    assert.strictEqual(new Set(kinds.map(({ audience }) => audience)).size, 3)
+    assert.strictEqual(new Set(kinds.map(({ scope }) => scope)).size, 3)
   })
 
   it.effect("SA-01 keep the memory of an agent to the scope of its kind", () =>
     Effect.gen(function* () {
-      for (const kind of AgentKind.literals) {
+      for (const kind of kinds) {
         for (const anchor of AnchorKind.literals) {
           const spec = AgentSpec.make({
             name: AgentName.make("a"),
@@ -128,12 +128,9 @@ describe("the kinds of agent", () => {
           const exit = yield* Effect.exit(
             Effect.scoped(Layer.build(Layer.fresh(LocalAgentDirectory.layer([spec]))))
           )
-          assert.strictEqual(Exit.isSuccess(exit), agentKinds[kind].scope === anchor)
+          assert.strictEqual(Exit.isSuccess(exit), kind.scope === anchor)
           if (Exit.isFailure(exit)) {
-            assert.include(
-              String(Cause.squash(exit.cause)),
-              `belongs to its ${agentKinds[kind].scope}`
-            )
+            assert.include(String(Cause.squash(exit.cause)), `belongs to its ${kind.scope}`)
           }
         }
       }
@@ -241,12 +238,12 @@ describe("a customer", () => {
 
   it.live("SA-04 cannot be given the agent of a world, nor that of operators, by a setting", () =>
     Effect.gen(function* () {
-      for (const { kind, name } of agents.filter((each) => each.kind !== "spectral")) {
+      for (const { kind, name } of agents.filter((each) => each.kind?.name !== "spectral")) {
         const wrong = yield* Effect.flip(
           Effect.scoped(Layer.build(served([], [spectral_name, name])))
         )
         assert.deepInclude(wrong, { _tag: "InvalidInput", field: "settings.customer_agents.1" })
-        assert.include((wrong as Error).message, `"${String(kind)}"`)
+        assert.include((wrong as Error).message, `"${kind?.name}"`)
       }
       const embedded: unknown = yield* Effect.promise(() =>
         start({
@@ -294,10 +291,10 @@ describe("the way from one agent to another", () => {
       const directory = yield* AgentDirectory
       for (const { specialists, spec, tools } of directory.all) {
         for (const name of specialists.values()) {
-          assert.strictEqual(directory.get(name)!.spec.kind, spec.kind)
+          assert.strictEqual(directory.get(name)!.spec.kind?.name, spec.kind?.name)
           assert.strictEqual(spec.name, spectral_name)
         }
-        assert.strictEqual(tools.has("ask_world_agent"), spec.kind === "operations")
+        assert.strictEqual(tools.has("ask_world_agent"), spec.kind?.name === "operations")
       }
     }).pipe(Effect.provide(ports([])), Effect.scoped, Effect.runPromise))
 })

@@ -8,7 +8,7 @@ import {
   spectral_name,
   spectralAgents,
   specialistTools
-} from "../../src/spectral/agents/Spectral.ts"
+} from "../../src/spectral/agents/SpectralAgents.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import * as H from "../runtime/Harness.ts"

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import * as Platform from "../../layers/compose/assembly/Platform.ts"
+import * as Spectral from "../../layers/compose/entries/Spectral.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import * as Worlds from "../../layers/compose/assembly/Worlds.ts"
@@ -15,7 +16,7 @@ import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { WorkspaceReader } from "../../services/spectral/platform/WorkspaceReader.ts"
 import { RuleProposals } from "../../services/spectral/worlds/RuleProposals.ts"
 import { WorldPublisher } from "../../services/spectral/worlds/WorldPublisher.ts"
-import { spectralAgents } from "../../src/spectral/agents/Spectral.ts"
+import { spectralAgents } from "../../src/spectral/agents/SpectralAgents.ts"
 import { AgentName } from "../../src/value/Ids.ts"
 import { Policy } from "../../src/permission/Policy.ts"
 import { WorldId } from "../../src/spectral/worlds/contracts/WorldId.ts"
@@ -47,7 +48,7 @@ const layer = Runtime.layer({
       })
     )
   ),
-  Layer.provideMerge(Layer.merge(Platform.ephemeral, Worlds.ephemeral)),
+  Layer.provideMerge(Spectral.layer),
   Layer.provideMerge(Stores.ephemeral)
 )
 

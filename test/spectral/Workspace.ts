@@ -8,14 +8,14 @@ import { call } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as RuntimeConfig from "../../layers/runtime/actor/RuntimeConfig.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import type { Options as AgentOptions } from "../../src/spectral/agents/Spectral.ts"
+import type { Options as AgentOptions } from "../../src/spectral/agents/SpectralAgents.ts"
 import {
   changeTools,
   spectral_name,
   spectralAgents,
   specialistTools
-} from "../../src/spectral/agents/Spectral.ts"
-import type { SpecialistName } from "../../src/spectral/agents/Spectral.ts"
+} from "../../src/spectral/agents/SpectralAgents.ts"
+import type { SpecialistName } from "../../src/spectral/agents/SpectralAgents.ts"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { RunId } from "../../src/value/Ids.ts"
 import type { Policy } from "../../src/permission/Policy.ts"

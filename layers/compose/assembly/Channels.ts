@@ -2,7 +2,7 @@
  * Adds the intake of events and the notification of people to a runtime.
  *
  * ```ts
- * const channels = Channels.make({ events: { agent: spectral, bindings: [olga] } })
+ * const channels = Channels.make({ events: { agent, bindings: [olga], handlers } })
  * Runtime.layer({ agents: [spectral], tools: [], deliveries: channels.deliveries }).pipe(
  *   Layer.provideMerge(channels.layer),
  *   Layer.provideMerge(Stores.ephemeral)
@@ -64,7 +64,10 @@ export const make = <A extends Adapter = never>(
     >
   ).pipe(Effect.provide(PooledRandom.layer))
   return {
-    deliveries: events === undefined ? [notifications] : [notifications, LocalEventIntake.handlers],
+    deliveries:
+      events?.topics === undefined
+        ? [notifications]
+        : [notifications, LocalEventIntake.handlersOf(events.topics)],
     layer: Layer.merge(intake, NotificationService.sweeps).pipe(Layer.provide(PooledRandom.layer))
   }
 }

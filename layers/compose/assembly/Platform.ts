@@ -7,7 +7,7 @@
  *   agents: [...spectralAgents, operationsAgent],
  *   tools: [...Platform.tools],
  *   deliveries: [Platform.worldViews]
- * }).pipe(Layer.provideMerge(Platform.sql), Layer.provideMerge(Stores.directory("data")))
+ * }).pipe(Layer.provideMerge(Spectral.layer), Layer.provideMerge(Stores.directory("data")))
  * ```
  */
 import type { Effect } from "effect"
@@ -25,10 +25,6 @@ import * as SpecialistTools from "../../spectral/platform/SpecialistHandlers.ts"
 import * as SummaryTools from "../../spectral/platform/SummaryTools.ts"
 
 export { handlers as worldViews } from "../../spectral/platform/WorldViewProjection.ts"
-export {
-  layer as ephemeral,
-  layer as sql
-} from "../../stores/spectral/platform/StoredPlatform.ts"
 export { RecordImporter } from "../../../services/spectral/platform/RecordImporter.ts"
 export {
   platform_events,

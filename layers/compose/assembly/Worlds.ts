@@ -7,7 +7,7 @@
  * Worlds.connected.pipe(
  *   Layer.provideMerge(Runtime.layer({ agents, tools: [...Worlds.tools(published), Worlds.askWorldAgent] })),
  *   Layer.provideMerge(Worlds.runner),
- *   Layer.provideMerge(Worlds.sql),
+ *   Layer.provideMerge(Spectral.layer),
  *   Layer.provideMerge(Stores.directory("data"))
  * )
  * ```
@@ -23,7 +23,6 @@ export { layer as remoteRunner } from "../../spectral/worlds/HttpWorldAgentRunne
 export type { RemoteWorlds } from "../../spectral/worlds/HttpWorldAgentRunner.ts"
 export { connected, layer as runner } from "../../spectral/worlds/LocalWorldAgentRunner.ts"
 export { AnswerLimit } from "../../spectral/worlds/WorldQuestions.ts"
-export { layer as ephemeral, layer as sql } from "../../stores/spectral/worlds/StoredWorlds.ts"
 export { worldAgents as agents } from "../../../src/spectral/worlds/WorldAgent.ts"
 export { tools as askWorldAgent } from "./WorldBridge.ts"
 

@@ -16,6 +16,8 @@ import { validatePolicy } from "../../runtime/tool/CheckedPolicy.ts"
 import { checkHttp } from "./CheckedServerOptions.ts"
 import type { Http } from "./ServerOptions.ts"
 import { ObserversInput } from "./ObserversInput.ts"
+import type { EventHandlers } from "../../../src/delivery/EventEffect.ts"
+import type { AnyFeature } from "./Feature.ts"
 import type { Options } from "./ServiceOptions.ts"
 import {
   family,
@@ -128,9 +130,15 @@ const Plugin = Schema.Struct({ manifest: objectOf("an object"), tools: family })
 const isGraph = (value: unknown): boolean =>
   typeof value === "string" || (isObject(value) && "spec" in value && "waves" in value)
 
+const EventHandlersShape = is<EventHandlers>(
+  "functions by types of events",
+  (value) => isObject(value) && Object.values(value).every((each) => typeof each === "function")
+)
+
 const EventOptions = Schema.Struct({
   agent: AgentName,
   bindings: Schema.optionalKey(Schema.Array(BindingTarget).check(Schema.isMaxLength(bindings_max))),
+  handlers: Schema.optionalKey(EventHandlersShape),
   // Up to a year.
   retention_ms: time(60_000, 31_536_000_000)
 })
@@ -178,6 +186,18 @@ const Model = is<Options["model"]>(
       value.every(isModel))
 )
 
+const FeatureShape = is<AnyFeature>(
+  "a feature, such as `feature()` of `troupe/spectral`",
+  (value) =>
+    isObject(value) &&
+    "name" in value &&
+    typeof value.name === "string" &&
+    /^[a-z][a-z0-9_]{0,30}$/.test(value.name) &&
+    ["groups", "tools", "deliveries"].every((list) => Array.isArray(Reflect.get(value, list))) &&
+    ["layer", "over"].every((name) => Layer.isLayer(Reflect.get(value, name))) &&
+    isObject(Reflect.get(value, "events"))
+)
+
 const fields = {
   agents: Schema.Array(objectOf("what `AgentSpec.make` or `agent` makes")).annotateKey({
     messageMissingKey: "it is missing: a list of what `AgentSpec.make` or `agent` makes"
@@ -186,6 +206,7 @@ const fields = {
   tools: listOf(family),
   shared: listOf(family),
   plugins: listOf(Plugin),
+  features: Schema.optionalKey(Schema.Array(FeatureShape).check(Schema.isMaxLength(64))),
   deliveries: listOf(is("an Effect of handlers", Effect.isEffect)),
   mcp: Schema.optionalKey(Mcp),
   toolConfigs: Schema.optionalKey(ToolConfigs),
@@ -226,6 +247,11 @@ export const checkOptions = Effect.fnUntraced(function* (options: object) {
       message:
         "it needs a store with a directory or a server: an ephemeral one ends with its process"
     })
+  }
+  const { features = [] } = shape
+  if (features.length > 0) {
+    const { checkFeatures } = yield* Effect.promise(() => import("./CheckedFeatures.ts"))
+    yield* checkFeatures(features)
   }
   for (const [index, spec] of agents.entries()) yield* decodeAgent(spec, index)
   if (policy !== undefined) yield* validatePolicy(policy)

@@ -24,6 +24,8 @@ import type { TriplePublisher } from "../../../services/semstreams/TriplePublish
 import type { ModelChoice } from "../../model/providers/ChosenModels.ts"
 import type { Telemetry } from "../../telemetry/OpenTelemetry.ts"
 import type { Http } from "./ServerOptions.ts"
+import type { EventHandlers } from "../../../src/delivery/EventEffect.ts"
+import type { AnyFeature } from "./Feature.ts"
 import type { ObserversInput } from "./ObserversInput.ts"
 import type { PostgresSettings } from "../../sql/engine/Postgres.ts"
 import type { RetentionOptions } from "../../sql/retention/Retention.ts"
@@ -47,6 +49,11 @@ export interface EventOptions {
   readonly agent: string
   /** The channels that a conversation is bound to if an event begins it. Absent = none: it is available only through this API. */
   readonly bindings?: ReadonlyArray<BindTo>
+  /**
+   * What each type of event causes: `{ "order.paid": ({ data }) => ({ _tag: "Tell", conversation, text }) }`. They take precedence
+   * over those of features; events of other types are refused. Absent = those of the features alone.
+   */
+  readonly handlers?: EventHandlers
   /** How long events are remembered to detect repetitions; one that happened earlier is refused. Absent = 30 days. */
   readonly retention_ms?: Time
 }
@@ -81,6 +88,11 @@ export interface Options {
   /** Tools that `tools` may replace by ones with the same plain name. */
   readonly shared?: ReadonlyArray<ToolFamily>
   readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<unknown, ToolServices>>
+  /**
+   * Features, such as `feature()` of `troupe/spectral`: each brings its tools, operations, event handlers and stores, whose
+   * tables it makes itself. At most 64, of different names.
+   */
+  readonly features?: ReadonlyArray<AnyFeature>
   readonly deliveries?: ReadonlyArray<Effect.Effect<RoomHandlers, unknown, ToolServices>>
   /** MCP servers whose tools are imported; needs the package `@modelcontextprotocol/client`. */
   readonly mcp?: McpOptions

@@ -13,6 +13,8 @@ import { CustomerAgents } from "../../../services/AgentDirectory.ts"
 import { BlobBounds } from "../../../services/BlobStore.ts"
 import type { CallRecords } from "../../../services/CallRecords.ts"
 import type { McpPins } from "../../../services/McpPins.ts"
+import type { Outbox } from "../../../services/Outbox.ts"
+import type { Rows } from "../../../services/Rows.ts"
 import { McpServers } from "../../../services/McpServers.ts"
 import type { ModelError, ModelGateway } from "../../../services/ModelGateway.ts"
 import type { StartError as McpStartError } from "../../mcp/ImportedMcpServers.ts"
@@ -42,7 +44,10 @@ import * as Runtime from "../assembly/Runtime.ts"
 import { warnWhileBuilding } from "../assembly/SlowStart.ts"
 import { readEnvironment } from "../options/ReadEnvironment.ts"
 import * as Stores from "../assembly/StoreLayers.ts"
+import type { AnyFeature } from "../options/Feature.ts"
 import type { PostgresStore } from "../options/ServiceOptions.ts"
+
+type FeatureError = Layer.Error<AnyFeature["layer"]>
 
 /** The options with times as numbers, except those of HTTP, which are decoded separately. */
 interface PlainOptions extends Omit<
@@ -73,6 +78,20 @@ const plainTimes = (options: Options): PlainOptions =>
       return plain as unknown as PlainOptions
     }),
     () => options as PlainOptions
+  )
+
+/** The stores of the features over those of the service. */
+const featuresOf = ({ features = [] }: PlainOptions) =>
+  features.reduce<Layer.Layer<never, FeatureError, Outbox | Rows>>(
+    (all, { layer }) => Layer.provideMerge(layer, all),
+    Layer.empty
+  )
+
+/** What the features run as long as the runtime does. They have their own services from `featuresOf`. */
+const overOf = ({ features = [] }: PlainOptions) =>
+  features.reduce<Layer.Layer<never>>(
+    (all, { over }) => Layer.merge(all, over as Layer.Layer<never>),
+    Layer.empty
   )
 
 const storesOf = ({ retention, store = "ephemeral" }: PlainOptions) => {
@@ -176,12 +195,14 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
     [...options.agents, ...graphs.map(({ spec }) => spec)],
     "customer_agents"
   )
+  const { features = [] } = options
   const channels = Channels.make({
     adapters: options.channels ?? [],
-    events: yield* ChannelMethods.intakeOf(checked.events, [
-      ...options.agents,
-      ...graphs.map(graphAgent)
-    ])
+    events: yield* ChannelMethods.intakeOf(
+      checked.events,
+      [...options.agents, ...graphs.map(graphAgent)],
+      features
+    )
   })
   const recorder = yield* recorderOf(options.record)
   const telemetry = yield* Effect.promise(() => OpenTelemetry.layer(options.telemetry, process.env))
@@ -190,17 +211,27 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
     graphs,
     prices: options.prices,
     policy: options.policy,
-    tools: [...(options.tools ?? []), Effect.succeed(configured), mcpTools],
+    tools: [
+      ...(options.tools ?? []),
+      ...features.flatMap(({ tools }) => tools),
+      Effect.succeed(configured),
+      mcpTools
+    ],
     shared: options.shared ?? [],
     plugins: options.plugins ?? [],
     resolved: [
       ...resolved,
       AwaitedMcpTools.resolver([...options.agents, ...graphs.map(graphAgent)])
     ],
-    deliveries: [...channels.deliveries, ...(options.deliveries ?? [])]
+    deliveries: [
+      ...channels.deliveries,
+      ...features.flatMap(({ deliveries }) => deliveries),
+      ...(options.deliveries ?? [])
+    ]
   } as Built)
   return EmbeddedHttp.layer(checked.http).pipe(
     Layer.merge(UnhostedTelemetry.layer),
+    Layer.merge(overOf(options)),
     Layer.provideMerge(warnWhileBuilding("its tools and agents", agents)),
     Layer.merge(StandingTelemetry.layer),
     Layer.provideMerge(Layer.merge(mcp, channels.layer)),
@@ -214,6 +245,7 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
         : warnWhileBuilding("the Layer of `tokenizer`", options.tokenizer as Layer.Layer<never>)
     ),
     Layer.provideMerge(OpenCalls.layer),
+    Layer.provideMerge(featuresOf(options)),
     Layer.provideMerge(warnWhileBuilding("its store", storesOf(options))),
     Layer.provide(Layer.merge(filesOf(options.files), boundsOf(options))),
     Layer.provideMerge(telemetry),

@@ -7,7 +7,7 @@ import type { Unauthorized } from "../../../services/Credentials.ts"
 import type { JournalError } from "../../../services/RunJournal.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import type { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
-import type { Problem } from "../../../src/operation/Problem.ts"
+import type { Described, Problem } from "../../../src/operation/Problem.ts"
 import { makeProblem } from "../../../src/operation/Problem.ts"
 import type {
   ApprovalAltered,
@@ -40,10 +40,6 @@ import type { DeadLetterNotFound, DeadLetterResolved } from "../../../src/delive
 import type { InvalidInput } from "../../../src/schema/InvalidInput.ts"
 import type { AnchorMismatch } from "../../../src/memory/MemoryAnchors.ts"
 import type {
-  ChangeRefused,
-  RecordNotFound
-} from "../../../src/spectral/platform/contracts/RecordErrors.ts"
-import type {
   AuthorizationNotFound,
   AuthorizationRefused,
   TooManyAuthorizations
@@ -67,7 +63,6 @@ export type PortError =
   | AuthorizationRefused
   | BindingsFull
   | CallNotUnknown
-  | ChangeRefused
   | ClientResultRefused
   | ConversationNotFound
   | DeadLetterNotFound
@@ -88,7 +83,6 @@ export type PortError =
   | NestedTooDeep
   | NotEntitled
   | NotForCustomers
-  | RecordNotFound
   | RunIsOver
   | RunNotFound
   | RunNotQuarantined
@@ -116,7 +110,6 @@ const kinds = {
   BindingsFull: [409, "bindings-full", "The conversation has too many channels"],
   ClientResultRefused: [422, "client-result-refused", "The result does not fit the call"],
   CallNotUnknown: [409, "call-not-unknown", "The call does not wait to be settled"],
-  ChangeRefused: [409, "change-refused", "The change cannot be made"],
   ConversationNotFound: [404, "conversation-not-found", "Conversation not found"],
   DeadLetterNotFound: [404, "dead-letter-not-found", "Dead letter not found"],
   DeadLetterResolved: [409, "dead-letter-resolved", "The dead letter is resolved"],
@@ -136,7 +129,6 @@ const kinds = {
   NestedTooDeep: [403, "nested-too-deep", "Runs start one another too deep"],
   NotEntitled: [403, "not-entitled", "Not entitled"],
   NotForCustomers: [403, "forbidden", "Not allowed"],
-  RecordNotFound: [404, "record-not-found", "Record not found"],
   RunIsOver: [409, "run-is-over", "The run has ended"],
   RunQuarantined: [409, "run-quarantined", "The run is in quarantine"],
   RunNotFound: [404, "run-not-found", "Run not found"],
@@ -272,8 +264,6 @@ const detailOf = (error: PortError): string => {
       return `${error.message}. The call waits on.`
     case "CallNotUnknown":
       return `Call ${quoted(error.call)} is in phase ${error.phase}; only an unknown call can be settled.`
-    case "ChangeRefused":
-      return `${error.message}. Nothing was changed.`
     case "ConversationNotFound":
       return `There is no conversation ${quoted(error.id)}.`
     case "DeadLetterNotFound":
@@ -300,8 +290,6 @@ const detailOf = (error: PortError): string => {
       return `This run would be nested ${error.depth} deep, and its agent takes ${error.depth_max}. Nothing was accepted.`
     case "NotEntitled":
       return `${error.principal} holds none of the roles that may do this: ${error.needs.join(", ")}.`
-    case "RecordNotFound":
-      return `There is no ${error.kind} ${quoted(error.id)}.`
     case "RunIsOver":
     case "RunNotFound":
     case "RunNotQuarantined":
@@ -339,6 +327,12 @@ export const problemOf = <E extends PortError>(error: E): ProblemOf<E> => {
   }
   return problem as ProblemOf<E>
 }
+
+const isDescribed = (error: PortError | Described): error is Described => "problem" in error
+
+/** The problem of an error of a port, or of one that a feature describes. */
+export const anyProblemOf = (error: PortError | Described): Problem =>
+  isDescribed(error) ? error.problem : problemOf(error)
 
 /** The problem of a request that the principal may not make, whatever its content. */
 export const forbidden = (detail: string): Problem<403> =>

@@ -9,7 +9,8 @@ import type { Problem } from "../../../src/operation/Problem.ts"
 import { makeProblem } from "../../../src/operation/Problem.ts"
 import { linkBase, sentPath } from "./MountPath.ts"
 import { invalidRequest, issuesIn } from "./Parameters.ts"
-import { docs_path, methodsOf, routeFor, routesAt } from "./Routes.ts"
+import type { RouteFinder } from "./Routes.ts"
+import { docs_path, methodsOf, routeFor } from "./Routes.ts"
 
 /** Headers with a single value: when one is repeated, readers differ in which value they take. */
 const single: ReadonlySet<string> = new Set([
@@ -99,7 +100,8 @@ const noMethod = (methods: ReadonlyArray<string>) => {
 /** Why the request is refused; undefined = it is routed. */
 export const refusalOf = (
   request: HttpServerRequest.HttpServerRequest,
-  base_path: string
+  base_path: string,
+  routesAt: RouteFinder
 ): HttpServerResponse.HttpServerResponse | undefined => {
   if ("httpVersionMajor" in request.source && request.source.httpVersionMajor === 0) {
     return respond(

@@ -6,12 +6,12 @@ import { Context } from "effect"
 import { HttpApi } from "effect/http-api"
 import { Authentication } from "../../../src/operation/Boundary.ts"
 import { TakesBytes } from "../../../src/operation/FilesApi.ts"
-import { TroupeApi } from "../../../src/operation/TroupeApi.ts"
+import type { TroupeApi } from "../../../src/operation/TroupeApi.ts"
 import type { Parameters } from "./Parameters.ts"
 import { noParameters, parametersOf } from "./Parameters.ts"
 import { part } from "./PathShape.ts"
 
-interface Route {
+export interface Route {
   readonly method: string
   readonly head: string
   readonly path: RegExp
@@ -41,7 +41,7 @@ const headOf = (path: string): string => {
   return third < 0 ? path : path.slice(0, third)
 }
 
-const routes = ((): ReadonlyArray<Route> => {
+const routesOf = (api: typeof TroupeApi): ReadonlyArray<Route> => {
   const found: Array<Route> = [openapi_path, docs_path, metrics_path].map((path) => ({
     method: "GET",
     head: headOf(path),
@@ -58,7 +58,7 @@ const routes = ((): ReadonlyArray<Route> => {
     guarded: false,
     takesBody: true
   })
-  HttpApi.reflect(TroupeApi, {
+  HttpApi.reflect(api, {
     onGroup: () => undefined,
     onEndpoint: ({ endpoint }) => {
       found.push({
@@ -72,10 +72,7 @@ const routes = ((): ReadonlyArray<Route> => {
     }
   })
   return found
-})()
-
-/** The routes by their head: each request looks for its routes, and few have the same head. */
-const byHead = Map.groupBy(routes, ({ head }) => head)
+}
 
 const isUtf8 = (path: string): boolean => {
   if (!path.includes("%")) return true
@@ -91,11 +88,17 @@ const isUtf8 = (path: string): boolean => {
 const isShort = (path: string): boolean =>
   path.length <= part_max || path.split("/").every(({ length }) => length <= part_max)
 
-/** The routes at a path; empty if no route has this spelling. */
-export const routesAt = (path: string): ReadonlyArray<Route> => {
-  const found = byHead.get(headOf(path))
-  if (found === undefined || !isUtf8(path) || !isShort(path)) return []
-  return found.filter((route) => route.path.test(path))
+/** Finds the routes at a path; none if no route has this spelling. */
+export type RouteFinder = (path: string) => ReadonlyArray<Route>
+
+export const finderOf = (api: typeof TroupeApi): RouteFinder => {
+  // Each request looks for its routes, and few have the same head.
+  const byHead = Map.groupBy(routesOf(api), ({ head }) => head)
+  return (path) => {
+    const found = byHead.get(headOf(path))
+    if (found === undefined || !isUtf8(path) || !isShort(path)) return []
+    return found.filter((route) => route.path.test(path))
+  }
 }
 
 /** The methods that are allowed. HEAD is allowed wherever GET is. */

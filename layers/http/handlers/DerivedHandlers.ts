@@ -9,15 +9,17 @@ import type { HttpApiGroup } from "effect/http-api"
 import { CustomerAgents } from "../../../services/AgentDirectory.ts"
 import type { Authentication, RequestBody, Validation } from "../../../src/operation/Boundary.ts"
 import { CurrentPrincipal, CurrentToken } from "../../../src/operation/Boundary.ts"
+import type { Described } from "../../../src/operation/Problem.ts"
 import { CallerToken } from "../../../src/operation/Operation.ts"
 import { TroupeApi } from "../../../src/operation/TroupeApi.ts"
 import type { AnyServed, ServicesOf } from "../../service/Served.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
 import type { PortError } from "../boundary/Problems.ts"
-import { problemOf } from "../boundary/Problems.ts"
+import { anyProblemOf } from "../boundary/Problems.ts"
 
 /** The effects of a group's operations, each under its own name for TypeScript: usually a module of `layers/service`. */
-type Effects = Readonly<Record<string, AnyServed<PortError>>>
+type Failure = PortError | Described
+type Effects = Readonly<Record<string, AnyServed<Failure>>>
 
 /** What was decoded of a request, by its parts. */
 interface Parts {
@@ -28,13 +30,13 @@ interface Parts {
 
 /** The handler of one operation. Its output and its errors are those that the endpoint declares. */
 export const handlerOf =
-  <S extends AnyServed<PortError>>({ perform }: S, { customer_agents }: HttpSettings) =>
+  <S extends AnyServed<Failure>>({ perform }: S, { customer_agents }: HttpSettings) =>
   ({ params, payload, query }: Parts) =>
     Effect.gen(function* () {
       const by = yield* CurrentPrincipal
       const token = yield* CurrentToken
       return yield* perform(Effect.succeed({ ...query, ...payload, ...params } as never), by).pipe(
-        Effect.mapError((error) => problemOf(error)),
+        Effect.mapError((error) => anyProblemOf(error)),
         Effect.provideService(CallerToken, token),
         Effect.provideService(CustomerAgents, customer_agents)
       )
@@ -45,20 +47,21 @@ interface Building {
   readonly handleAll: (handlers: Readonly<Record<string, unknown>>) => unknown
 }
 
-/** Throws where an operation of the group has no effect. */
+/** Throws where an operation of the group has no effect. `api`: another one than that of every service, which has the group. */
 export const group = <
   const Name extends keyof (typeof TroupeApi)["groups"] & string,
   const All extends Effects
 >(
   name: Name,
-  all: All
+  all: All,
+  api: typeof TroupeApi = TroupeApi
 ) => {
   const served = new Map(Object.values(all).map((each) => [each.operation.id, each]))
   const handlersFor = (settings: HttpSettings) =>
     Object.fromEntries(Array.from(served, ([id, each]) => [id, handlerOf(each, settings)]))
-  const missing = Object.keys(TroupeApi.groups[name].endpoints).filter((id) => !served.has(id))
+  const missing = Object.keys(api.groups[name].endpoints).filter((id) => !served.has(id))
   if (missing.length > 0) throw new TypeError(`no effect for ${name}.${missing.join(", ")}`)
-  return HttpApiBuilder.group(TroupeApi, name, ((building: Building) =>
+  return HttpApiBuilder.group(api, name, ((building: Building) =>
     Effect.map(HttpSettings, (settings) =>
       building.handleAll(handlersFor(settings))
     )) as never) as unknown as Layer.Layer<

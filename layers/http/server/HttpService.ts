@@ -27,7 +27,10 @@ import type { RunJournal } from "../../../services/RunJournal.ts"
 import type { RunList } from "../../../services/RunList.ts"
 import type { SubjectErasure } from "../../../services/SubjectErasure.ts"
 import type { TaskStore } from "../../../services/TaskStore.ts"
-import { TroupeApi } from "../../../src/operation/TroupeApi.ts"
+import type { Authentication } from "../../../src/operation/Boundary.ts"
+import type { TroupeApi } from "../../../src/operation/TroupeApi.ts"
+import type { AddedGroup } from "../../service/AddedGroups.ts"
+import { AddedGroups, apiWith } from "../../service/AddedGroups.ts"
 import * as Approvals from "../../service/ApprovalEffects.ts"
 import * as MountPath from "../boundary/MountPath.ts"
 import * as Boundary from "../boundary/RequestBoundary.ts"
@@ -53,8 +56,6 @@ import * as Metrics from "./Metrics.ts"
 import * as Outcomes from "./OutermostMiddleware.ts"
 import * as Readiness from "../boundary/Readiness.ts"
 import * as Routes from "../boundary/Routes.ts"
-import * as DraftsHandlers from "../handlers/DraftsHandlers.ts"
-import * as RecordsHandlers from "../handlers/RecordsHandlers.ts"
 import * as Runs from "../../service/RunEffects.ts"
 
 const handlers = Layer.mergeAll(
@@ -82,34 +83,53 @@ const handlers = Layer.mergeAll(
   Derived.group("killSwitch", KillSwitches),
   Derived.group("quarantine", Quarantine),
   Derived.group("tokens", Tokens),
-  RecordsHandlers.layer,
-  DraftsHandlers.layer,
   EventsHandlers.layer,
   FilesHandlers.layer
 ).pipe(Layer.provide(Boundary.layer), Layer.provide(Limits.layer))
 
-/** The API; its documents say under which path it is. */
-const apiAt = (base: string) =>
-  base === ""
-    ? TroupeApi
-    : TroupeApi.annotateMerge(OpenApi.annotations({ servers: [{ url: base }] }))
+/**
+ * The handlers of the groups that features add. A feature's Layer provides the stores that they need together with the groups, so
+ * that no type has to name them.
+ */
+const addedHandlers = (api: typeof TroupeApi, groups: ReadonlyArray<AddedGroup>) =>
+  groups
+    .map(
+      ({ effects, id }) =>
+        Derived.group(id as never, effects, api) as Layer.Layer<never, never, Authentication>
+    )
+    .reduce((all, each) => Layer.merge(all, each), Layer.empty as Layer.Layer<never>)
+    .pipe(Layer.provide(Boundary.layer), Layer.provide(Limits.layer))
 
-const routes = (base: string) => {
-  const api = apiAt(base)
-  return Layer.mergeAll(
-    HttpApiBuilder.layer(api, { openapiPath: Routes.openapi_path }),
-    HttpApiSwagger.layer(api, { path: Routes.docs_path }),
-    Metrics.layer,
-    ChannelRoutes.layer,
-    Outcomes.layer
-  ).pipe(Layer.provide(handlers))
-}
+/** The API with the groups that were added; its documents say under which path it is. */
+const withApi = <E, R>(
+  base: string,
+  layerOf: (api: typeof TroupeApi) => Layer.Layer<never, E, R>
+) =>
+  Layer.unwrap(
+    Effect.map(AddedGroups, (groups) => {
+      const api = apiWith(groups)
+      const documented =
+        base === "" ? api : api.annotateMerge(OpenApi.annotations({ servers: [{ url: base }] }))
+      return layerOf(documented as typeof TroupeApi).pipe(
+        Layer.provide(Layer.merge(handlers, addedHandlers(api, groups)))
+      )
+    })
+  )
 
-const among = Layer.mergeAll(
-  HttpApiBuilder.layer(TroupeApi),
-  Metrics.layer,
-  ChannelRoutes.layer
-).pipe(Layer.provide(handlers), Layer.provide(Outcomes.ofRoutes))
+const routes = (base: string) =>
+  withApi(base, (api) =>
+    Layer.mergeAll(
+      HttpApiBuilder.layer(api, { openapiPath: Routes.openapi_path }),
+      HttpApiSwagger.layer(api, { path: Routes.docs_path }),
+      Metrics.layer,
+      ChannelRoutes.layer,
+      Outcomes.layer
+    )
+  )
+
+const among = withApi("", (api) =>
+  Layer.mergeAll(HttpApiBuilder.layer(api), Metrics.layer, ChannelRoutes.layer)
+).pipe(Layer.provide(Outcomes.ofRoutes))
 
 const served = Layer.unwrap(
   Effect.map(HttpSettings, ({ base_path }) =>

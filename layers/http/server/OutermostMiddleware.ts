@@ -20,6 +20,8 @@ import {
   exceptionFrom,
   unreadableException as unreadableError
 } from "../../../src/error/Exception.ts"
+import { AddedGroups, apiWith } from "../../service/AddedGroups.ts"
+import { finderOf } from "../boundary/Routes.ts"
 import { refusalOf } from "../boundary/RequestAdmission.ts"
 import { contentPolicy, makeHostCheck, withCorrelation, newCorrelation } from "./Edge.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
@@ -166,12 +168,14 @@ const outermost = Effect.gen(function* () {
   const { address } = yield* HttpServer.HttpServer
   const misdirected = makeHostCheck(address, hosts)
   const unsent = makeUnread(unsent_bytes_max)
+  const routesAt = finderOf(apiWith(yield* AddedGroups))
   return (httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, Types.unhandled>) =>
     Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
       const correlation_id = yield* correlation
       const problem = misdirected(request)
-      const refusal = problem === undefined ? refusalOf(request, base_path) : respond(problem)
+      const refusal =
+        problem === undefined ? refusalOf(request, base_path, routesAt) : respond(problem)
       const response = yield* refusal === undefined
         ? inTrace(request)(httpEffect).pipe(
             Effect.catchCause((cause) => answer(cause, correlation_id)),

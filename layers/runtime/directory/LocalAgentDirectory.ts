@@ -5,7 +5,6 @@
 import { Effect, Layer, Result, Schema } from "effect"
 import { Digest } from "effect/crypto"
 import { truncateUnits } from "../../../src/value/CutText.ts"
-import { agentKinds } from "../../../src/agent/AgentKind.ts"
 import { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import { declarationOf } from "../../../src/agent/DeclaredAgent.ts"
 import type { Declared } from "../../../src/agent/DeclaredAgent.ts"
@@ -57,9 +56,9 @@ const uniquelyNamed = Effect.fnUntraced(function* (given: ReadonlyArray<AgentSpe
       return yield* misdeclaredAgent(name, "name", name, message)
     }
     const { kind, memory } = definition.spec
-    const scope = kind === undefined ? undefined : agentKinds[kind].scope
+    const scope = kind?.scope
     if (memory !== undefined && scope !== undefined && memory.anchor !== scope) {
-      const problem = `the memory of an agent of the kind "${kind}" belongs to its ${scope}`
+      const problem = `the memory of an agent of the kind "${kind?.name}" belongs to its ${scope}`
       return yield* misdeclaredAgent(name, "memory.anchor", memory.anchor, problem)
     }
     specs.set(name, definition)

@@ -26,7 +26,7 @@ import {
 } from "./WorldQuestions.ts"
 
 /** Holds the runtime that answers, once there is one. */
-class WorldRuntime extends Context.Service<
+export class WorldRuntime extends Context.Service<
   WorldRuntime,
   { agents: AgentRuntime["Service"] | undefined }
 >()("troupe/worlds/WorldRuntime") {}

@@ -1,6 +1,5 @@
 /**
- * What an event of the platform causes: a message that an agent answers in a conversation, or a memory. The event's data is put
- * into the message as JSON, separate from the agent's task.
+ * What events of the platform cause. The event's data is put into a message as JSON, separate from the agent's task.
  */
 import { Effect } from "effect"
 import { canonical } from "../../value/Canonical.ts"
@@ -11,18 +10,17 @@ import { ConversationId } from "../../value/Ids.ts"
 import { text_units_max } from "../../memory/MemoryRow.ts"
 import type {
   ApprovalRequired,
+  PayloadOf,
   PlatformEvent,
+  PlatformTopic,
   ScanCompleted,
   SupervisorRecommendationIssued,
   VerdictIssued
 } from "../platform/contracts/PlatformEvent.ts"
-import {
-  platform_events,
-  readPlatformEvent,
-  subjectOf
-} from "../platform/contracts/PlatformEvent.ts"
+import { readPlatformEvent, subjectOf } from "../platform/contracts/PlatformEvent.ts"
+import type { EventEffect, EventHandlers } from "../../delivery/EventEffect.ts"
+import { Remember, Tell } from "../../delivery/EventEffect.ts"
 import type { IncomingEvent } from "../../delivery/IncomingEvent.ts"
-import { EventTypeUnknown } from "../../delivery/IncomingEvent.ts"
 
 const Words = (most: number) =>
   Schema.String.check(
@@ -41,28 +39,8 @@ export const FeedbackReceived = Schema.Struct({
 })
 export interface FeedbackReceived extends Schema.Schema.Type<typeof FeedbackReceived> {}
 
-export const feedback_type = "feedback.received"
+const feedback_type = "feedback.received"
 const readFeedback = inputReader(FeedbackReceived)
-
-/** The event types that this service handles. */
-export const event_types: ReadonlyArray<string> = [...Object.keys(platform_events), feedback_type]
-
-/** What an event causes. `Tell`: a message is sent to an agent. `Remember`: a memory is written. */
-export type EventEffect =
-  | {
-      readonly _tag: "Tell"
-      /** The conversation of the event's subject: further events about the subject continue in it. */
-      readonly conversation: ConversationId
-      readonly text: string
-    }
-  | {
-      readonly _tag: "Remember"
-      /** The conversation in which the memory is recorded, in addition to the agent's persistent tier. */
-      readonly conversation: ConversationId
-      readonly text: string
-      /** The person whom the memory is about. Absent = nobody. */
-      readonly subject?: string
-    }
 
 /** The conversation of a subject. No id of the platform contains `~`, so no other conversation has this name by chance. */
 const conversationOf = (subject: string): ConversationId =>
@@ -110,50 +88,51 @@ const scanText = (scan: ScanCompleted): string => {
     : `${of} evaluated ${scan.traces} traces: ${scan.failures} failed a rubric, and the score is ${scan.score ?? "unknown"}.`
 }
 
-const tell = (event: IncomingEvent, of: PlatformEvent, text: string): EventEffect => ({
-  _tag: "Tell",
-  conversation: conversationOf(subjectOf(of)),
-  text: withData(text, event)
-})
+const told = (event: IncomingEvent, of: PlatformEvent, text: string) =>
+  Tell.make({ conversation: conversationOf(subjectOf(of)), text: withData(text, event) })
 
-/** The effect of an event. Fails if this service does not handle events of the type, or if the data does not fit the type. */
-export const effectOf = (
-  event: IncomingEvent
-): Effect.Effect<EventEffect, EventTypeUnknown | InvalidInput> =>
-  Effect.gen(function* () {
-    const { data, type } = event
-    switch (type) {
-      case "verdict.issued": {
-        const payload = yield* dataOf(readPlatformEvent(type, data))
-        return tell(event, { topic: type, payload }, verdictText(payload))
-      }
-      case "approval.required": {
-        const payload = yield* dataOf(readPlatformEvent(type, data))
-        return tell(event, { topic: type, payload }, reviewText(payload))
-      }
-      case "supervisor.recommendation.issued": {
-        const payload = yield* dataOf(readPlatformEvent(type, data))
-        return tell(event, { topic: type, payload }, recommendationText(payload))
-      }
-      case "scan.completed": {
-        const payload = yield* dataOf(readPlatformEvent(type, data))
-        const conversation = conversationOf(subjectOf({ topic: type, payload }))
-        return { _tag: "Remember", conversation, text: scanText(payload) }
-      }
-      case feedback_type: {
-        const { about, by, comment, rating } = yield* dataOf(readFeedback(data, "payload"))
-        const kind = rating === undefined ? "Feedback" : `Feedback (${rating})`
-        return {
-          _tag: "Remember",
-          conversation: ConversationId.make("event~feedback"),
-          text: cutText(`${kind} on ${about}: ${comment}`, text_units_max),
-          ...(by === undefined ? undefined : { subject: by })
-        }
-      }
-      default:
-        return yield* new EventTypeUnknown({ type, available: event_types })
-    }
-  })
+/** The handler of a topic of the platform, whose payload is read first. */
+const handlerOf =
+  <T extends PlatformTopic>(
+    topic: T,
+    effect: (payload: PayloadOf<T>, event: IncomingEvent) => EventEffect
+  ) =>
+  (event: IncomingEvent) =>
+    Effect.map(dataOf(readPlatformEvent(topic, event.data)), (payload) => effect(payload, event))
+
+/** What each event of the platform causes, and the feedback of people. */
+export const eventHandlers: EventHandlers = {
+  "verdict.issued": handlerOf("verdict.issued", (payload, event) =>
+    told(event, { topic: "verdict.issued", payload }, verdictText(payload))
+  ),
+  "approval.required": handlerOf("approval.required", (payload, event) =>
+    told(event, { topic: "approval.required", payload }, reviewText(payload))
+  ),
+  "supervisor.recommendation.issued": handlerOf(
+    "supervisor.recommendation.issued",
+    (payload, event) =>
+      told(
+        event,
+        { topic: "supervisor.recommendation.issued", payload },
+        recommendationText(payload)
+      )
+  ),
+  "scan.completed": handlerOf("scan.completed", (payload) =>
+    Remember.make({
+      conversation: conversationOf(subjectOf({ topic: "scan.completed", payload })),
+      text: scanText(payload)
+    })
+  ),
+  [feedback_type]: ({ data }) =>
+    Effect.map(dataOf(readFeedback(data, "payload")), ({ about, by, comment, rating }) => {
+      const kind = rating === undefined ? "Feedback" : `Feedback (${rating})`
+      return Remember.make({
+        conversation: ConversationId.make("event~feedback"),
+        text: cutText(`${kind} on ${about}: ${comment}`, text_units_max),
+        ...(by === undefined ? undefined : { subject: by })
+      })
+    })
+}
 
 /** Changes an error so that it names the field by its path in the event. */
 const dataOf = <A>(read: Effect.Effect<A, InvalidInput>): Effect.Effect<A, InvalidInput> =>

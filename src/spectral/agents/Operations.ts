@@ -5,6 +5,7 @@
 import { Effect, Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
+import { spectralKinds } from "./SpectralKinds.ts"
 import { AgentSpec } from "../../agent/AgentSpec.ts"
 import { AgeRange } from "../../delivery/AgeRange.ts"
 import { DeadLetterStatus } from "../../delivery/OutboxMessage.ts"
@@ -137,7 +138,7 @@ ${data_rule}`
 
 export const operations: AgentSpec = AgentSpec.make({
   name: AgentName.make("operations"),
-  kind: "operations",
+  kind: spectralKinds.operations,
   description:
     "Looks at what could not be delivered, and sends it again with an operator's approval.",
   instructions,

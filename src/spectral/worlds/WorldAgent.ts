@@ -5,6 +5,7 @@
 import { Effect, Result, Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
+import { spectralKinds } from "../agents/SpectralKinds.ts"
 import { AgentSpec } from "../../agent/AgentSpec.ts"
 import { ToolError, ToolPolicyError } from "../../error/ToolError.ts"
 import { isObject } from "../../value/PlainObject.ts"
@@ -192,7 +193,7 @@ const worldAgent = (world: World): AgentSpec => {
   const name = worldAgentName(world.world_id)
   return AgentSpec.make({
     name,
-    kind: "world",
+    kind: spectralKinds.world,
     description: `Answers questions about the world model ${world.name}.`,
     instructions: instructions(world),
     tools: Object.keys(WorldTools.tools).map((tool) => `${name}.${tool}@1`)

@@ -111,6 +111,8 @@ export type PlatformTopic = keyof typeof platform_events
 
 type Payloads = { readonly [T in PlatformTopic]: (typeof platform_events)[T]["Type"] }
 
+export type PayloadOf<T extends PlatformTopic> = Payloads[T]
+
 export type PlatformEvent = {
   readonly [T in PlatformTopic]: { readonly topic: T; readonly payload: Payloads[T] }
 }[PlatformTopic]

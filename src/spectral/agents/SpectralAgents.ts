@@ -5,7 +5,7 @@
  * is the tenant.
  */
 import { Result, Schema } from "effect"
-import { agentKinds } from "../../agent/AgentKind.ts"
+import { spectralKinds } from "./SpectralKinds.ts"
 import { AgentSpec } from "../../agent/AgentSpec.ts"
 import { AgentName } from "../../value/Ids.ts"
 import type { AutonomyMode } from "../platform/contracts/PlatformEvent.ts"
@@ -84,7 +84,7 @@ export const spectral_name: AgentName = AgentName.make("spectral")
 const specialist = (name: SpecialistName, tools: ReadonlyArray<string>): AgentSpec =>
   AgentSpec.make({
     name: AgentName.make(name),
-    kind: "spectral",
+    kind: spectralKinds.spectral,
     description: descriptions[name],
     instructions: specialistPrompts[name],
     tools
@@ -93,13 +93,13 @@ const specialist = (name: SpecialistName, tools: ReadonlyArray<string>): AgentSp
 const supervisor = (mode: AutonomyMode, specialists: ReadonlyArray<AgentName>): AgentSpec =>
   AgentSpec.make({
     name: spectral_name,
-    kind: "spectral",
+    kind: spectralKinds.spectral,
     description: "Answers customers about their workspace, with the help of its specialists.",
     instructions: supervisorPrompt(mode === "observe_only"),
     specialists,
     // A customer gets an answer even where the run may take no more steps.
     limits: RunLimits.make({ delegations_per_turn_max: 2, depth_max: 1, on_breach: "answer" }),
-    memory: MemorySpec.make({ anchor: agentKinds.spectral.scope })
+    memory: MemorySpec.make({ anchor: spectralKinds.spectral.scope })
   })
 
 /** The supervisor first, then its specialists. */

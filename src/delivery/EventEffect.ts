@@ -1,0 +1,61 @@
+/**
+ * What an event of another system causes: a message that an agent answers in a conversation, or a memory. A feature or an
+ * application says it for each type of event.
+ */
+import { Effect, Schema } from "effect"
+import { text_units_max } from "../memory/MemoryRow.ts"
+import type { InvalidInput } from "../schema/InvalidInput.ts"
+import { inputReader } from "../schema/InvalidInput.ts"
+import { ConversationId } from "../value/Ids.ts"
+import type { IncomingEvent } from "./IncomingEvent.ts"
+import { EventTypeUnknown } from "./IncomingEvent.ts"
+
+/** Of a message to an agent, in UTF-16 units: an event has less. */
+const told_units_max = 1_000_000
+
+/** A message is sent to the agent, in the conversation of the event's subject: later events about it continue there. */
+export const Tell = Schema.TaggedStruct("Tell", {
+  conversation: ConversationId,
+  text: Schema.String.check(Schema.isMaxLength(told_units_max))
+})
+export interface Tell extends Schema.Schema.Type<typeof Tell> {}
+
+/** A memory is written, in the agent's persistent tier and beside the conversation. */
+export const Remember = Schema.TaggedStruct("Remember", {
+  conversation: ConversationId,
+  text: Schema.String.check(Schema.isMaxLength(text_units_max)),
+  /** The person whom the memory is about. Absent = nobody. */
+  subject: Schema.optionalKey(Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)))
+})
+export interface Remember extends Schema.Schema.Type<typeof Remember> {}
+
+export type EventEffect = Tell | Remember
+
+type Given = typeof Tell.Encoded | typeof Remember.Encoded
+
+/**
+ * Says what an event causes: `{ _tag: "Tell", conversation, text }` or `{ _tag: "Remember", conversation, text, subject? }`, at
+ * once or as an Effect. Fails with InvalidInput where the event's data does not fit its type.
+ */
+export type EventHandler = (event: IncomingEvent) => Given | Effect.Effect<Given, InvalidInput>
+
+/** Handlers by the type of event, as CloudEvents name it. */
+export type EventHandlers = Readonly<Record<string, EventHandler>>
+
+const read = inputReader(Schema.Union([Tell, Remember]))
+
+/** Fails with EventTypeUnknown if there is no handler of the type. What a handler gives has to be an effect. */
+export const effectOf = (
+  handlers: EventHandlers,
+  event: IncomingEvent
+): Effect.Effect<EventEffect, EventTypeUnknown | InvalidInput> =>
+  Effect.suspend((): Effect.Effect<EventEffect, EventTypeUnknown | InvalidInput> => {
+    const { type } = event
+    const handler = Object.hasOwn(handlers, type) ? handlers[type] : undefined
+    if (handler === undefined) {
+      return Effect.fail(new EventTypeUnknown({ type, available: Object.keys(handlers) }))
+    }
+    const given = handler(event)
+    const said = Effect.isEffect(given) ? given : Effect.succeed(given)
+    return Effect.flatMap(said, (effect) => read(effect, `events.handlers.${type}`))
+  })
