@@ -69,6 +69,10 @@ export interface Message {
   readonly text: string
   /** Images, audio, other files, and texts between them; 1 to 32 parts, which follow the text. Absent = none. */
   readonly parts?: ReadonlyArray<PartInput> | undefined
+  /**
+   * Under one key a message is accepted once: a later one gives the same run, and is refused if it says something else. 1 to 200
+   * characters; a customer's keys are its own. Absent = each message is a new one.
+   */
   readonly idempotency_key?: string | undefined
   /** Absent = `api`. */
   readonly channel_origin?: string | undefined

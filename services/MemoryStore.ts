@@ -41,7 +41,7 @@ export const ofOneTenant = (scopes: ReadonlyArray<MemoryScope>): ReadonlyArray<M
   scopes.slice(0, scopes_max).filter(({ tenant }) => tenant === scopes[0]?.tenant)
 
 /** Identifies one row of an agent. */
-export interface MemoryPlace {
+export interface RowReference {
   readonly tenant: Tenant
   readonly agent: AgentName
   readonly id: MemoryId
@@ -112,9 +112,9 @@ export class MemoryStore extends Context.Service<
      */
     add(row: NewMemoryRow): Effect.Effect<MemoryRow, MemoryRefused | StoreError>
     /** Counts a repetition of a row. Does nothing if there is no such row. */
-    repeat(place: MemoryPlace): Effect.Effect<void, StoreError>
+    repeat(row: RowReference): Effect.Effect<void, StoreError>
     /** A row; undefined if the tenant's agent has no such row. */
-    get(place: MemoryPlace): Effect.Effect<MemoryRow | undefined, StoreError>
+    get(row: RowReference): Effect.Effect<MemoryRow | undefined, StoreError>
     /**
      * Live rows of up to 8 scopes for a ranking, in no particular order: those with the most and the rarest of up to 32 words,
      * and the newest ones. At most 64 by their words, and 16 for each scope by their age. `words` are those of `SearchWords`.
@@ -130,7 +130,7 @@ export class MemoryStore extends Context.Service<
      * Removes a row from the memory. The row that it superseded, if any, is valid again. Refused if there is no such row, or if
      * the row is superseded. A row that is already undone stays so.
      */
-    undo(place: MemoryPlace, by: string): Effect.Effect<MemoryRow, MemoryRefused | StoreError>
+    undo(row: RowReference, by: string): Effect.Effect<MemoryRow, MemoryRefused | StoreError>
     /**
      * Ends a scope: promoted rows move as far as there is room, and all other rows that were considered are removed. Repeating
      * the call changes nothing more. Returns how many rows moved and how many were removed.

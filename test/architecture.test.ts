@@ -51,12 +51,12 @@ const contextRefusal = (path: string, name: string): string | undefined => {
   return isContract(path) && !isContract(name) ? "a contract stands on contracts" : undefined
 }
 
-const migrations = "layers/sql/engine/migrations/"
+const migration = /^layers\/sql\/\w+\/migrations\/\d{4}_/
 
 /** A released migration stays what it was: it imports nothing that may change. */
 const migrationRefusal = (path: string, name: string): string | undefined => {
-  if (!path.startsWith(migrations) || name === "effect" || name === "effect/sql") return undefined
-  const own = path.slice(0, migrations.length + "0001_".length)
+  const [own] = migration.exec(path) ?? []
+  if (own === undefined || name === "effect" || name === "effect/sql") return undefined
   return name.startsWith(own) ? undefined : "a migration imports only its own files"
 }
 
@@ -208,6 +208,7 @@ describe("architecture", () => {
       ["layers/sql/engine/migrations/0002_a.ts", "../../journal/Codes.ts"],
       ["layers/sql/engine/migrations/0002_a.ts", "../../../../src/Ids.ts"],
       ["layers/sql/engine/migrations/0002_a.ts", "./0001_first.ts"],
+      ["layers/sql/spectral/migrations/0001_a.ts", "../SpectralTables.ts"],
       ["layers/http/A.ts", "../runtime/loop/RunLoop.ts"],
       ["layers/network/A.ts", "../calls/B.ts"],
       ["layers/service/A.ts", "../http/handlers/B.ts"],

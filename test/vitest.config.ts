@@ -37,6 +37,7 @@ const together = [
   "platform",
   "process",
   "queue",
+  "readmes",
   "release",
   "replay",
   "run",

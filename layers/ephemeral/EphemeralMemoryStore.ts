@@ -2,7 +2,7 @@
  * Rows of memories and canonical texts, in one process. They are lost at its end.
  */
 import { Clock, Effect, Layer, Option } from "effect"
-import type { EndedScope, MemoryPlace } from "../../services/MemoryStore.ts"
+import type { EndedScope, RowReference } from "../../services/MemoryStore.ts"
 import {
   canonicals_max,
   MemoryStore,
@@ -35,7 +35,7 @@ const refused = (reason: MemoryRefused["reason"], message: string) =>
 
 const rowOf = (
   { remembered }: Memory,
-  { agent, id, tenant }: MemoryPlace
+  { agent, id, tenant }: RowReference
 ): StoredRow | undefined => {
   const found = remembered.get(id)
   return found?.row.tenant === tenant && found.row.agent === agent ? found : undefined
@@ -79,8 +79,8 @@ const isCopy = (name: string) =>
     canonical: name
   })
 
-const undo = (memory: Memory, place: MemoryPlace, by: string) => {
-  const stored = rowOf(memory, place)
+const undo = (memory: Memory, wanted: RowReference, by: string) => {
+  const stored = rowOf(memory, wanted)
   if (stored === undefined) return refused("superseded", "there is no such row")
   const { row } = stored
   if (row.superseded_by !== undefined) return refused("superseded", "the row has a successor")
@@ -194,12 +194,12 @@ const make = Effect.gen(function* () {
   return MemoryStore.of({
     ...canonicalTexts(memory),
     add: (row) => Effect.suspend(() => add(memory, row)),
-    repeat: (place) =>
+    repeat: (wanted) =>
       Effect.sync(() => {
-        const stored = rowOf(memory, place)
+        const stored = rowOf(memory, wanted)
         if (stored !== undefined) count(stored)
       }),
-    get: (place) => Effect.sync(() => rowOf(memory, place)?.row),
+    get: (wanted) => Effect.sync(() => rowOf(memory, wanted)?.row),
     candidates: (scopes, words) =>
       Effect.sync(() =>
         candidatesOf(
@@ -216,7 +216,7 @@ const make = Effect.gen(function* () {
           .slice(0, Math.min(Math.max(limit, 0), page_max))
           .map(({ row }) => row)
       }),
-    undo: (place, by) => Effect.suspend(() => undo(memory, place, by)),
+    undo: (wanted, by) => Effect.suspend(() => undo(memory, wanted, by)),
     compound: (ended) => Effect.map(Clock.currentTimeMillis, (now) => compound(memory, ended, now)),
     interactions: (conversation) =>
       Effect.sync(() =>

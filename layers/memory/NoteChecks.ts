@@ -10,7 +10,7 @@ import type { MemoryOwner } from "../../src/memory/MemoryAnchors.ts"
 import {
   interactionScope,
   persistentScope,
-  persistentAnchor,
+  placeOfMemory,
   sessionScope
 } from "../../src/memory/MemoryAnchors.ts"
 import { MemoryRefused } from "../../src/memory/MemoryRefused.ts"
@@ -93,7 +93,7 @@ export const checkNote = Effect.fnUntraced(function* (
   }
   const row: NewMemoryRow = {
     ...scope,
-    place: persistentAnchor(owner),
+    place: placeOfMemory(owner),
     session: owner.address.key,
     typology,
     text,

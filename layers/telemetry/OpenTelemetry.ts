@@ -19,15 +19,20 @@ export interface SdkParts {
  * Absent members are read from the standard variables (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_SERVICE_NAME` and so on).
  */
 export interface Telemetry {
-  /** The base URL of an OTLP/HTTP collector; `/v1/traces`, `/v1/metrics` and `/v1/logs` are appended. */
+  /**
+   * The base URL of an OTLP/HTTP collector; `/v1/traces`, `/v1/metrics` and `/v1/logs` are appended. Absent =
+   * `OTEL_EXPORTER_OTLP_ENDPOINT`.
+   */
   readonly endpoint?: string
-  /** Sent with each request, such as a key. Never logged. */
+  /** Sent with each request, such as a key. Never logged. Absent = `OTEL_EXPORTER_OTLP_HEADERS`. */
   readonly headers?: Readonly<Record<string, string>>
+  /** How it is encoded. Absent = `OTEL_EXPORTER_OTLP_PROTOCOL`. */
   readonly protocol?: "http/protobuf" | "http/json"
-  /** The service's name; `troupe` by default. */
+  /** The service's name. Absent = `OTEL_SERVICE_NAME`, else `troupe`. */
   readonly service?: string
-  /** Of the resource. */
+  /** Attributes of the resource. Absent = `OTEL_RESOURCE_ATTRIBUTES`. */
   readonly attributes?: Readonly<Record<string, string>>
+  /** Parts of an OpenTelemetry SDK that the application has, in place of OTLP over HTTP. Absent = OTLP. */
   readonly sdk?: () => SdkParts
 }
 

@@ -23,15 +23,19 @@ const defaulted = <S extends Schema.Top & Schema.WithoutConstructorDefault>(
 
 /** How often an actor may crash within `window_ms` before it is stopped, and how long it waits before each restart. */
 export const Supervision = Schema.Struct({
+  /** How many crashes within `window_ms` restart the actor, 0 to 1,000; the next one stops it, and its run fails. Absent = 3. */
   restarts_max: defaulted(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000 })), 3),
+  /** In ms, 1 to a day. Absent = 60,000. */
   window_ms: defaulted(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400_000 })),
     60_000
   ),
+  /** The wait before the first restart, in ms, 0 to 60,000; it doubles with each further one. Absent = 100. */
   backoff_initial_ms: defaulted(
     Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60_000 })),
     100
   ),
+  /** The longest wait before a restart, in ms, 0 to 600,000. Absent = 5,000. */
   backoff_max_ms: defaulted(
     Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 600_000 })),
     5_000
@@ -65,15 +69,22 @@ export const CompactionPolicy = Schema.Literals(["truncate", "summarise"])
 export type CompactionPolicy = typeof CompactionPolicy.Type
 
 export const AgentSpec = Schema.Struct({
+  /** Messages name it: a lower-case letter and up to 63 of them, digits, `_` or `-`. Throws `InvalidInput` if it does not fit. */
   name: AgentName,
   /** Absent = it may serve anybody. An agent whose kind is not meant for customers is never open to them. */
   kind: Schema.optionalKey(AgentKind),
+  /** What it is for: supervisors read it to choose a specialist, people in lists. Absent = empty. */
   description: defaulted(Schema.String, ""),
+  /** The system prompt of its turns. Customers and other agents are not shown it. */
   instructions: Schema.String,
-  /** The model's name for the gateway; absent = the gateway's default. */
+  /** The model's name for the gateway. Absent = the model of `start`. */
   model: Schema.optionalKey(Schema.String),
+  /** Output tokens, temperature, tool choice and other settings of its turns. Absent = those of the provider. */
   model_settings: Schema.optionalKey(ModelSettings),
-  /** Registry keys (`namespace.name@version`) or plain names where those are unique. */
+  /**
+   * Its tools: registry keys (`namespace.name@version`), or plain names where those are unique. One that is not registered ends
+   * the start. Absent = none.
+   */
   tools: defaulted(Schema.Array(Schema.String), []),
   /**
    * Tools that the model's provider may run by itself, such as `["web_search"]`. If the provider ran any other tool in a turn,
@@ -121,31 +132,50 @@ export const AgentSpec = Schema.Struct({
    * own instructions and tools, but no capability that this agent lacks. At most 32. Absent = none.
    */
   handoffs: Schema.optionalKey(Schema.Array(AgentName).check(Schema.isMaxLength(32))),
+  /**
+   * What one run may use: turns, calls, tokens, cost, time (`RunLimits`). Absent = 25 turns, 1,000 calls, and the other defaults
+   * there.
+   */
   limits: defaulted(Schema.toType(RunLimits), RunLimits.make({})),
+  /**
+   * What happens to a message that arrives while the actor is busy: it waits (`enqueue`), is refused (`reject`), or cancels the
+   * runs before it (`interrupt`). Absent = `enqueue`.
+   */
   mailbox: defaulted(MailboxPolicy, "enqueue" as const),
-  /** How many messages may wait for one address. */
+  /** How many messages may wait for one address, 1 to 1,000,000; one more is refused. Absent = 1,000. */
   mailbox_max: defaulted(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })),
     1_000
   ),
+  /**
+   * What becomes of a run whose agent or tools have changed since it was accepted: it goes on with the new ones (`continue`),
+   * fails (`fail`), or waits for a process with the old ones (`wait`). Absent = `continue`.
+   */
   on_change: defaulted(OnChange, "continue" as const),
+  /** How often its actors may crash, and how long they wait before each restart. Absent = 3 times in a minute. */
   supervision: defaulted(Schema.toType(Supervision), defaultSupervision),
-  /** How much of the conversation's past a run's model is shown, in tokens; 0 = nothing. */
+  /** How much of the conversation's past a run's model is shown, in tokens, at most 10,000,000; 0 = nothing. Absent = 16,000. */
   history_tokens_max: defaulted(
     Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 })),
     16_000
   ),
   /**
-   * The longest prompt of a turn (instructions, tools, history and the run so far), in tokens as the `Tokenizer` counts:
-   * the model's window less room for the answer. A longer prompt, or history above `history_tokens_max`, is compacted.
+   * The longest prompt of a turn (instructions, tools, history and the run so far), in tokens as the `Tokenizer` counts: the
+   * model's window less room for the answer. A longer prompt, or history above `history_tokens_max`, is compacted. At most
+   * 10,000,000. Absent = 100,000.
    */
   context_tokens_max: defaulted(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000_000 })),
     100_000
   ),
+  /**
+   * How a prompt that is too long is shortened, oldest part first: results become notes, then runs and steps go (`truncate`), or
+   * the agent's model summarises what goes (`summarise`). Absent = `truncate`.
+   */
   compaction: defaulted(CompactionPolicy, "truncate" as const),
   /**
-   * Absent = no memories are put into a run's prompt, and none are passed on when it ends; tools may still remember and recall.
+   * To whom its lasting memory belongs, and how much of it a run is told (`MemorySpec`). Absent = no memories are put into a
+   * run's prompt, and none are passed on when it ends; tools may still remember and recall.
    */
   memory: Schema.optionalKey(Schema.toType(MemorySpec))
 })

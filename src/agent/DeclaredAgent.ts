@@ -52,8 +52,15 @@ export interface AgentOptions<ContextSchema extends AnySchema> extends Omit<
    * and are never journaled. Absent = no context.
    */
   readonly context?: ContextSchema
+  /**
+   * The system prompt of its turns: a text, or a pure function of the run that is called once for each turn. A function that
+   * throws fails the frame (`agent_function`).
+   */
   readonly instructions: string | ((run: TurnRun<ContextOf<ContextSchema>>) => string)
-  /** Names of tools; or an object that says for each name whether a turn is offered that tool. */
+  /**
+   * Names of tools; or an object that says for each name whether a turn is offered that tool. One that is not registered ends
+   * the start. Absent = none.
+   */
   readonly tools?:
     | ReadonlyArray<string>
     | Readonly<Record<string, boolean | ((run: TurnRun<ContextOf<ContextSchema>>) => boolean)>>

@@ -21,7 +21,9 @@ import type { Usage } from "./Usage.ts"
 export const Price = Schema.Struct({
   /** A model's id, or a pattern in which `*` stands for any characters; `*` alone is the default. */
   model: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)),
+  /** Per million tokens of input, as a decimal text: `"2.50"`. */
   input: Decimal,
+  /** Per million tokens of output. */
   output: Decimal,
   /** Input read from the provider's cache; absent = as `input`. */
   cached_input: Schema.optionalKey(Decimal),
@@ -33,14 +35,16 @@ export const Price = Schema.Struct({
 
 /** The price of one use of a tool that a provider runs by itself, in the table's currency. */
 export const UsePrice = Schema.Struct({
+  /** The tool of the provider, such as `web_search`. */
   tool: ProviderToolName,
+  /** For one use, as a decimal text: `"0.01"`. */
   price: Decimal,
   /** As in `Price`; absent = of any model. */
   model: Schema.optionalKey(Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)))
 })
 
 const Head = Schema.Struct({
-  /** Journaled with each cost, to tell which prices it was computed by. */
+  /** Journaled with each cost, to tell which prices it was computed by: 1 to 64 characters. */
   version: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(64)),
   /** ISO 4217, for example `USD`. */
   currency: Schema.String.check(
@@ -52,7 +56,11 @@ const Head = Schema.Struct({
 })
 
 /** At most 1,000 entries. An exact id wins over patterns, and among patterns the longest without its stars. */
-export const PriceTable = Schema.Struct({ ...Head.fields, prices: Schema.Array(Price) })
+export const PriceTable = Schema.Struct({
+  ...Head.fields,
+  /** The prices, 1 to 1,000. */
+  prices: Schema.Array(Price)
+})
 export interface PriceTable extends Schema.Schema.Type<typeof PriceTable> {}
 
 /** An invalid price table; it ends the start. `entry` is the entry at fault, or empty for the table's head. */

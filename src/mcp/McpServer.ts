@@ -73,10 +73,13 @@ interface Common {
 
 /** A local program, started without a shell and in a process group of its own. */
 export interface McpStdioServer extends Common {
+  /** A program that speaks on its standard streams. */
   readonly transport: "stdio"
   /** An absolute path, or a name that is looked up in the PATH of `env` or `inherit`. */
   readonly program: string
+  /** Its arguments, each as it is: no shell reads them. Absent = none. */
   readonly args?: ReadonlyArray<string>
+  /** The directory in which it runs. Absent = that of this process. */
   readonly cwd?: string
   /** The environment variables of the program, in addition to those that `inherit` names. */
   readonly env?: Readonly<Record<string, McpSecret>>
@@ -112,10 +115,13 @@ export interface McpOAuth {
  * refused (401); they have 30 s.
  */
 export interface McpHttpServer extends Common {
+  /** A server behind a URL. */
   readonly transport: "http"
+  /** https, or http on loopback; elsewhere as `allow.hosts` says. */
   readonly url: string
   /** The bearer token of the requests. */
   readonly token?: Redacted.Redacted | ((asked: McpAsked) => Eventually<McpSecret>)
+  /** Sent with each request, or a function that gives them. Never logged. Absent = none. */
   readonly headers?:
     | Readonly<Record<string, McpSecret>>
     | ((asked: McpAsked) => Eventually<Readonly<Record<string, McpSecret>>>)
@@ -138,8 +144,12 @@ export interface McpAllow {
 }
 
 export interface McpOptions {
-  /** At most 64. */
+  /** The servers, at most 64. */
   readonly servers: ReadonlyArray<Timed<McpServer>>
+  /**
+   * Which commands may be started, and which hosts may be reached. A server that it does not name ends the start
+   * (`McpServerRefused`).
+   */
   readonly allow: McpAllow
 }
 

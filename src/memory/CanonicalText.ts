@@ -18,7 +18,7 @@ export const passage_words_min = 4
 
 export const CanonicalText = Schema.Struct({
   tenant: Tenant,
-  /** The anchor of the persistent tier for which the text is registered. */
+  /** The place for which the text is registered. */
   place: MemoryName,
   /** The text's name, unique within its place. */
   name: MemoryName,

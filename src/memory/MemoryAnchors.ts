@@ -1,6 +1,6 @@
 /**
- * What each memory tier of an address belongs to: the interaction tier to a run, the session tier to a conversation, and the
- * persistent tier to a place that several addresses of one agent may share. The place follows from the conversation's id, so a
+ * The anchor of each memory tier of an address, which is what the tier belongs to: a run, a conversation, and for the persistent
+ * tier a place that several addresses of one agent may share. The place follows from the conversation's id, so a
  * message may not name a conversation whose id leads to somebody else's place.
  */
 import { Result, Schema } from "effect"
@@ -29,8 +29,8 @@ const before = (key: string, mark: string): string => {
   return at < 1 ? key : key.slice(0, at)
 }
 
-/** The anchor of the persistent tier. */
-export const persistentAnchor = ({ address, kind, tenant }: MemoryOwner): string => {
+/** The place of an address: the anchor of its persistent tier. */
+export const placeOfMemory = ({ address, kind, tenant }: MemoryOwner): string => {
   switch (kind) {
     case "workspace":
       return `workspace/${tenant}`
@@ -118,11 +118,11 @@ export const sessionScope = (owner: MemoryOwner): MemoryScope =>
   scope(owner, "session", owner.address.key)
 
 export const persistentScope = (owner: MemoryOwner): MemoryScope =>
-  scope(owner, "persistent", persistentAnchor(owner))
+  scope(owner, "persistent", placeOfMemory(owner))
 
 /** Whether a row belongs to the address: to its place, and in the lower tiers also to its conversation. */
 export const isOfOwner = (owner: MemoryOwner): ((row: MemoryRow) => boolean) => {
-  const anchor = persistentAnchor(owner)
+  const anchor = placeOfMemory(owner)
   return ({ agent, place, session, tenant, tier }) =>
     tenant === owner.tenant &&
     agent === owner.address.agent &&

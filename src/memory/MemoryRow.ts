@@ -47,14 +47,14 @@ export const MemoryText = Schema.String.check(
   Schema.makeFilter((text) => textFault(text) ?? true, { description: "a text to remember" })
 )
 
-/** The name of an anchor, a person, a subject or a key: 1 to 200 UTF-16 units. */
+/** The name of a place, a person, a subject or a key: 1 to 200 UTF-16 units. */
 export const MemoryName = Schema.String.check(
   Schema.isMinLength(1),
   Schema.isMaxLength(name_units_max),
   Schema.makeFilter((text) => isStorable(text) || "it has a NUL or half of a surrogate pair")
 )
 
-/** The memory to which a row belongs: rows with equal scopes form one memory. */
+/** A tier with its anchor: rows with equal scopes live and end together. */
 export const MemoryScope = Schema.Struct({
   tenant: Tenant,
   agent: AgentName,
@@ -81,7 +81,7 @@ export interface MemoryOrigin extends Schema.Schema.Type<typeof MemoryOrigin> {}
 /** A row before it is stored. */
 export const NewMemoryRow = Schema.Struct({
   ...MemoryScope.fields,
-  /** The anchor of the persistent tier, whichever tier the row is in. Canonical texts are registered for this anchor. */
+  /** The anchor of the persistent tier, whichever tier the row is in. Canonical texts are registered for a place. */
   place: MemoryName,
   /** The conversation that the row comes from. */
   session: MemoryName,

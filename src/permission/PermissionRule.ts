@@ -21,9 +21,16 @@ const SomeRoles = Roles.check(Schema.isMinLength(1))
  * message; an admin has every role but `customer`. Unknown roles, as in a worker of a queue, count as none.
  */
 export const PermissionRule = Schema.Struct({
+  /**
+   * A tool's plain name or key, or one with the beginning of its arguments as `name(prefix:*)`: 1 to 512 characters. A form that
+   * no tool could match ends the start (`MisdeclaredPolicy`).
+   */
   pattern: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(pattern_max)),
+  /** `allow`, `ask` or `deny`. */
   permission: Permission,
+  /** The rule is only for senders with one of these roles, of which there is at least one. Absent = everybody. */
   roles: Schema.optionalKey(SomeRoles),
+  /** The rule is only for senders with none of these roles. Absent = everybody. */
   unless_roles: Schema.optionalKey(SomeRoles)
 })
 export interface PermissionRule extends Schema.Schema.Type<typeof PermissionRule> {}

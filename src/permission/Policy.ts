@@ -27,23 +27,6 @@ const mistake_units_max = 500
 
 const Name = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
 
-const fields = {
-  /**
-   * The policy's version. An approval that was given under one version is asked for again under another. Absent = derived from
-   * the policy's content.
-   */
-  version: Schema.optionalKey(Name),
-  /** Absent = the tool's category decides. */
-  mode: Schema.optionalKey(PermissionMode),
-  rules: Schema.Array(PermissionRule).check(Schema.isMaxLength(1_000)),
-  /** The permission of all tools of a provider, such as `mcp:github`. */
-  servers: Schema.Record(Name, Permission),
-  /** Plain names or keys of tools that always ask. */
-  approval_required: Schema.Array(Name).check(Schema.isMaxLength(1_000)),
-  /** True = a capability that is granted without a scope covers nothing. */
-  default_deny: Schema.Boolean
-}
-
 const optionalWithDefault = <S extends Schema.Top & Schema.WithoutConstructorDefault>(
   schema: S,
   value: S["Type"] & S["Encoded"]
@@ -54,11 +37,27 @@ const optionalWithDefault = <S extends Schema.Top & Schema.WithoutConstructorDef
   )
 
 export const Policy = Schema.Struct({
-  ...fields,
-  rules: optionalWithDefault(fields.rules, []),
-  servers: optionalWithDefault(fields.servers, {}),
-  approval_required: optionalWithDefault(fields.approval_required, []),
-  default_deny: optionalWithDefault(fields.default_deny, false)
+  /**
+   * The policy's version, at most 200 characters. An approval that was given under one version is asked for again under another.
+   * Absent = derived from the policy's content.
+   */
+  version: Schema.optionalKey(Name),
+  /**
+   * What happens to calls that nothing more specific decides: `allow`, `ask`, `deny`, or `allow_reads`, which asks for
+   * everything that may write. Absent = the tool's category decides.
+   */
+  mode: Schema.optionalKey(PermissionMode),
+  /**
+   * Permissions by tool, beginning of the arguments and role of the sender, at most 1,000. Of several that match `deny` wins
+   * over `ask`, and `ask` over `allow`. Absent = none.
+   */
+  rules: optionalWithDefault(Schema.Array(PermissionRule).check(Schema.isMaxLength(1_000)), []),
+  /** The permission of all tools of a provider, by its name such as `mcp:github`; it comes before `rules`. Absent = none. */
+  servers: optionalWithDefault(Schema.Record(Name, Permission), {}),
+  /** Plain names or keys of tools that always ask where they would be allowed, at most 1,000. Absent = none. */
+  approval_required: optionalWithDefault(Schema.Array(Name).check(Schema.isMaxLength(1_000)), []),
+  /** True = a capability that is granted without a scope covers nothing. Absent = no. */
+  default_deny: optionalWithDefault(Schema.Boolean, false)
 })
 export interface Policy extends Schema.Schema.Type<typeof Policy> {
   /** Why the given value could not be decoded. It is not part of the policy's content: it is neither stored nor compared. */

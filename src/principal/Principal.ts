@@ -19,16 +19,23 @@ export const Role = Schema.Literals([
 export type Role = typeof Role.Type
 
 export class Principal extends Schema.Class<Principal>("troupe/Principal")({
-  /** 1 to 200 characters, none of them a control character. */
+  /**
+   * Who it is, as events and records name it: 1 to 200 characters, none of them a control character. Throws if it does not fit.
+   */
   id: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200), plainText),
+  /** Whose data it sees and changes, and no other: 1 to 200 letters, digits or . _ : @ ~ - */
   tenant: Tenant,
+  /** What it may do there: the table of rights. Empty = nothing (`NotEntitled`). */
   roles: Schema.Array(Role)
 }) {}
 
 /** A principal as callers may pass it: an instance of the class, or a plain object of the same shape, which is then decoded. */
 export interface PrincipalInput {
+  /** Who it is, as events and records name it: 1 to 200 characters, none of them a control character. */
   readonly id: string
+  /** Whose data it sees and changes, and no other: 1 to 200 letters, digits or . _ : @ ~ - */
   readonly tenant: string
+  /** What it may do there: the table of rights. Empty = nothing (`NotEntitled`). */
   readonly roles: ReadonlyArray<Role>
 }
 

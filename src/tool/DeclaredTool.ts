@@ -58,15 +58,18 @@ export interface ToolOptions<
   Dependencies extends Keys,
   ContextSchema extends AnySchema
 > extends CallGovernance<Decoded<Input>> {
-  /** The name that models use: 1 to 64 letters, digits, `_` or `-`. */
+  /** The name that models use: 1 to 64 letters, digits, `_` or `-`. With `namespace` and `version` it is the tool's key. */
   readonly name: string
-  /** The description that the model reads. Absent = the first line of `documentation`. */
+  /** What the model reads, at most 4,000 characters. Absent = the first line of `documentation`. */
   readonly description?: string
-  /** A longer text for people. */
+  /** A longer text for people. Absent = none. */
   readonly documentation?: string
-  /** Absent = no arguments, or those that `input_schema` describes. */
+  /**
+   * The schema of the arguments, of an object: an Effect Schema or any Standard Schema. Arguments that do not fit are a result
+   * for the model (`INPUT_SCHEMA`). Absent = no arguments, or those that `input_schema` describes.
+   */
   readonly input?: Input
-  /** Absent = any JSON, or nothing, which is null. */
+  /** The schema of the result. One that does not fit fails the call. Absent = any JSON, or nothing, which is null. */
   readonly output?: Output
   /**
    * The schema of the context that a message has to pass for this tool (`send({ context })`); the handler reads it as

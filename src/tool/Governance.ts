@@ -37,30 +37,69 @@ type JsonObject = Readonly<Record<string, unknown>>
 
 /** What an author declares about a tool besides its schemas; `ToolSpec` explains each field. */
 export interface Governance {
+  /** The first part of its key `namespace.name@version`: 1 to 64 letters, digits, `_` or `-`. */
   readonly namespace: string
-  /** Absent = `1`. */
+  /**
+   * The last part of its key: 1 to 64 letters, digits, `.`, `_` or `-`. Two versions of one name stand side by side. Absent =
+   * `1`.
+   */
   readonly version?: string
+  /**
+   * What the body changes, the one fact that has to be said: `none`, `read`, `write` (in systems of your own) or `external`.
+   * From it follow category, permission, replay and what becomes of a lost call: `none` and `read` run unasked, the others ask a
+   * person and are never repeated silently.
+   */
   readonly side_effects: SideEffects
-  /** Absent = derived from the side effects: `recorded-result` for `none` and `read`, `must-stub` for `write` and `external`. */
+  /**
+   * What a replay does with its calls: `recorded-result` gives what was recorded and runs a read without it, `must-stub` fails
+   * without it, `fail-loud` always fails. Absent = `recorded-result` for `none` and `read`, `must-stub` for `write` and
+   * `external`.
+   */
   readonly replay_policy?: ReplayPolicy
   /** `proposal` makes the tool a suggestion, which needs no approval. */
   readonly produces?: "proposal"
-  /** Absent = derived from `produces` and the side effects. */
+  /**
+   * `read`, `suggest` or `mutate`, by which a call without any permission is allowed or asks. Absent = derived from `produces`
+   * and the side effects.
+   */
   readonly category?: ToolCategory
+  /**
+   * The group by which `groups` and `groups_by_role` of agents filter it: `core`, `knowledge`, `network`, `inspect`,
+   * `orchestration` or `meta`. It grants nothing. Absent = the group that SemStreams has for its name, else `core`.
+   */
   readonly group?: ToolGroup
-  /** The capabilities that the calling agent must have: one `name[:scope]`, or several. */
+  /**
+   * The capabilities that the calling agent must have, all of them: one `name[:scope]`, or at most 32. A call without one is
+   * refused, and nobody is asked. Absent = none.
+   */
   readonly capabilities?: Requires
+  /**
+   * `allow`, `ask` or `deny` for every call. It comes before the policy's servers, rules and mode. Absent = these decide, then
+   * the category: `mutate` asks.
+   */
   readonly permission?: Permission
   /** `true` stands for `permission: "ask"`; beside `deny`, `deny` wins, and beside `allow` it is refused. `false` declares nothing. */
   readonly needs_approval?: boolean
   /** Arguments that a rule of a policy reads together, as words: `["program", "args"]`. Absent = the first text. */
   readonly rule_arguments?: ReadonlyArray<string>
+  /**
+   * When a mutation is approved: `at-call`, or `at-publication-gate`, where its product is approved later and the call is
+   * allowed. Absent = at the call.
+   */
   readonly approval?: ApprovalGate
+  /** The roles that may decide about its calls; `admin` always may. Absent = any approver or operator. */
   readonly approvers?: ReadonlyArray<Role>
+  /**
+   * How long a question waits for an answer, in ms or as a text such as `"1 hour"`, more than 0; then the call has the result
+   * `Expired`. Absent = it never expires.
+   */
   readonly approval_expires_ms?: Time
-  /** Tells an approver what a call will do. Absent = the tool's description. */
+  /** Tells an approver what a call will do, in at most 1,000 characters. Absent = the tool's description. */
   readonly effect_description?: string
-  /** Absent = whether there is an `idempotency`. */
+  /**
+   * True = the other side honours `call.key`: a lost call is sent again with the same key, at most three times. Absent = whether
+   * there is an `idempotency`.
+   */
   readonly idempotent?: boolean
   /**
    * Calls with the same key in this scope are one side effect: `{ key: "refund-{order_id}", scope: "tenant" }`. The body runs for
@@ -76,30 +115,46 @@ export interface Governance {
    * its values. Absent = each call is a side effect of its own.
    */
   readonly idempotency?: Timed<Idempotency> | null
-  /** A decimal text, `"0.10"`. */
+  /** What one call costs, as a decimal text in the currency of the ledger: `"0.10"`. Absent = unknown. */
   readonly cost_estimate?: string | null
+  /** Examples for the model, at most 16. Absent = none. */
   readonly examples?: ReadonlyArray<ToolExample>
+  /** Words to find it by, at most 32 of 64 characters. They grant and change nothing. Absent = none. */
   readonly tags?: ReadonlyArray<string>
+  /** True = models are not shown it, but it can be called by its key. Absent = no. */
   readonly deprecated?: boolean
+  /**
+   * True = the body runs in the transaction of the journal and commits with its result, so exactly once. Not for `external`,
+   * within 5 s, with SQL through the runtime's `SqlClient` alone. Absent = no.
+   */
   readonly transactional?: boolean
-  /** True = the tool's result is the answer of the frame, and the model is not asked again. */
+  /** True = the tool's result is the answer of the frame, and the model is not asked again; a failure is not. Absent = no. */
   readonly stop_loop?: boolean
-  /** True = texts in the result are shown to the model unescaped, which a file's content needs. */
+  /** True = texts in the result are shown to the model unescaped, which a file's content needs. Absent = no. */
   readonly text_result?: boolean
-  /** The timeout of one attempt. Absent = 60,000 ms, or 5,000 ms for a transactional tool. */
+  /**
+   * The timeout of one attempt, 1 to 3,600,000 ms or a text such as `"5 minutes"`. A read that runs out of it fails as
+   * transient, a write may be unknown. Absent = 60,000 ms, or 5,000 ms for a transactional tool, which is its most.
+   */
   readonly timeout_ms?: Time
-  /** Absent = one attempt; a member that is left out has SemStreams' default. */
+  /**
+   * Attempts of one call by the runtime, with backoff. A write needs `idempotency` for it. A member that is left out has
+   * SemStreams' default. Absent = one attempt.
+   */
   readonly retry?: Timed<RetryConfig>
+  /** A bucket of calls for each tenant; beyond it a call is refused as transient (an approved one waits). Absent = no bound. */
   readonly rate_limit?: Timed<RateLimit>
-  /** Absent = calls run no matter how many have failed before. */
+  /** When calls are refused because too many in a row have failed. Absent = calls run no matter how many have failed before. */
   readonly circuit?: Timed<Circuit>
-  /** How many calls may run at the same time in one process. Absent = no limit of the tool's own. */
+  /** How many calls may run at the same time in one process, 1 to 10,000; others wait. Absent = no limit of the tool's own. */
   readonly concurrency_max?: number
   /** The greatest arguments of a call, as JSON in bytes, 8,000,000 at most; larger ones are refused. Absent = 262,144. */
   readonly arguments_bytes_max?: number
+  /** The greatest encoded result, in bytes, 1 to 64,000,000; a larger one is a `ToolTerminalError`. Absent = 4,000,000. */
   readonly result_bytes_max?: number
   /** This schema is shown to models in place of the derived one. Arguments are still decoded by `input`. */
   readonly input_schema?: JsonObject
+  /** JSON Schema of the result, for people and programs; models are not sent it. Absent = derived from `output`. */
   readonly output_schema?: JsonObject
 }
 

@@ -41,9 +41,14 @@ export const key_holds_ms_default = 30 * day_ms
  * gets the result of the first one, and its body does not run.
  */
 export const Idempotency = Schema.Struct({
+  /** The same text is the same side effect: 1 to 256 characters, with the paths of arguments in braces, `refund-{order.id}`. */
   key: IdempotencyKey,
+  /** Where that holds: `run`, which is one message, `conversation` or `tenant`. */
   scope: IdempotencyScope,
-  /** From the dispatch of the first call on. Absent = 30 days. Not for the scope `run`, whose keys hold as long as their run. */
+  /**
+   * How long a key is kept from the dispatch of the first call on, in ms, a second to 366 days. Not for the scope `run`, whose
+   * keys hold as long as their run. Absent = 30 days.
+   */
   holds_ms: Schema.optionalKey(KeyHoldsMs)
 })
 export interface Idempotency extends Schema.Schema.Type<typeof Idempotency> {}

@@ -46,22 +46,29 @@ export const CostEstimate = Schema.String.check(
 
 /** A token bucket for each tenant: `calls_max` calls at once, refilled evenly over each `window_ms`. */
 export const RateLimit = Schema.Struct({
+  /** Calls at once, 1 to 1,000,000. */
   calls_max: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })),
+  /** In which time as many are refilled, in ms, 1 to a day. */
   window_ms: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400_000 }))
 })
 export interface RateLimit extends Schema.Schema.Type<typeof RateLimit> {}
 
 /** After `failures_max` failures in a row calls are refused for `open_ms`; then one call probes the tool. */
 export const Circuit = Schema.Struct({
+  /** Failures in a row, 1 to 1,000. */
   failures_max: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000 })),
+  /** How long calls are refused then, in ms, 1 to an hour. */
   open_ms: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_600_000 }))
 })
 export interface Circuit extends Schema.Schema.Type<typeof Circuit> {}
 
 /** An example for the model: arguments, and the result of a call with them. */
 export const ToolExample = Schema.Struct({
+  /** The arguments, as JSON. */
   input: JsonObject,
+  /** The result of a call with them. Absent = not shown. */
   output: Schema.optionalKey(Schema.Json),
+  /** What it shows, in at most 1,000 characters. Absent = none. */
   note: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(1_000)))
 })
 export interface ToolExample extends Schema.Schema.Type<typeof ToolExample> {}

@@ -4,6 +4,7 @@
  */
 import type { Store } from "troupe/embed"
 import { newDatabase } from "./NewDatabase.ts"
+import { bounds } from "./Bounds.ts"
 import type { Line, Row, Sample } from "./Row.ts"
 import { killed, ratio, sample } from "./Row.ts"
 import { withSettledPostgres } from "./Server.ts"
@@ -34,7 +35,7 @@ const linesOf = async (
   const ours = samples.map((each) => each.ours)
   const bare = samples.map((each) => each.bare)
   const row = `answers, ${engine}, 1,000 runs after kill -9`
-  const bound = { kind: "at most", bound: 3, moonshot: 1.5 } as const
+  const bound = bounds.answers
   return [
     ratio({ row, unit: "ms", against, bound }, ours, bare, "ms"),
     // To open a PGlite takes a second on both sides, which would hide what is measured.

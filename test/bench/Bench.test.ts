@@ -11,7 +11,7 @@ describe("the bench", () => {
     it(`measures the row ${name} to its end`, { timeout: 240_000 }, async () => {
       const lines = await (await load()).row.lines({ rounds: 1 })
       assert.isTrue(
-        lines.some(({ bound }) => bound !== undefined),
+        lines.some(({ bound }) => bound?.promise !== undefined),
         "no line has a bound"
       )
       for (const line of lines) assert.isTrue(Number.isFinite(line.value), line.row)
@@ -30,7 +30,7 @@ describe("the bench", () => {
       least: value,
       greatest: value,
       rounds: 1,
-      bound: { kind, bound: 2, moonshot: undefined },
+      bound: { kind, promise: 2, work: "a row", unit: "x", measured: [] },
       against: "a bound"
     })
     assert.deepStrictEqual(

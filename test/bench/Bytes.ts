@@ -1,6 +1,7 @@
 /**
  * Bytes that a step writes, fence and projections included, against the rows alone; and whether a long run writes more.
  */
+import { bounds } from "./Bounds.ts"
 import type { Line, Row, Sample } from "./Row.ts"
 import { ratio, sample } from "./Row.ts"
 import { withPostgres } from "./Server.ts"
@@ -17,7 +18,7 @@ const linesOf = (engine: string, { samples }: Samples): ReadonlyArray<Line> => {
         row: `bytes, ${engine}, history ${Number(history).toLocaleString("en")}`,
         unit,
         against: "group commit by hand of the same rows, no fence",
-        bound: { kind: "at most", bound: 1.5, moonshot: 1.3 }
+        bound: bounds.bytes
       },
       samples,
       samples,
@@ -32,7 +33,7 @@ const linesOf = (engine: string, { samples }: Samples): ReadonlyArray<Line> => {
         row: `bytes, ${engine}, history 1,000 against 10`,
         unit,
         against: "the same journal at history 10",
-        bound: { kind: "at most", bound: 1.1, moonshot: undefined }
+        bound: bounds.bytesFlat
       },
       samples,
       samples,

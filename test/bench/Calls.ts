@@ -2,11 +2,10 @@
  * Direct calls: what a start spends on the tools of a configuration, and what a call spends on the body of its request
  * beside a merge written by hand.
  */
+import { bounds } from "./Bounds.ts"
 import type { Row, Sample } from "./Row.ts"
 import { absolute, inTurn, interleave, ratio, sample } from "./Row.ts"
 import { slices } from "./Work.ts"
-
-const start_ms = { kind: "at most", bound: 50, moonshot: 20 } as const
 
 export const row: Row = {
   name: "calls",
@@ -21,9 +20,14 @@ export const row: Row = {
       bareRequest: { row: "calls", variant: "bareRequest" }
     })
     const start = (row: string, samples: ReadonlyArray<Sample>) => [
-      absolute({ row, unit: "CPU ms", against: "none", bound: start_ms }, samples, "cpu_ms"),
+      absolute({ row, unit: "CPU ms", against: "none", bound: bounds.resolve }, samples, "cpu_ms"),
       absolute(
-        { row, unit: "CPU ms, the first of a process", against: "none", bound: start_ms },
+        {
+          row,
+          unit: "CPU ms, the first of a process",
+          against: "none",
+          bound: bounds.resolveFirst
+        },
         samples,
         "first_ms"
       )
@@ -36,7 +40,7 @@ export const row: Row = {
           row: "body of a direct call",
           unit: "CPU us a call",
           against: "a merge written by hand, of the same fields",
-          bound: { kind: "at most", bound: 2, moonshot: 1.2 }
+          bound: bounds.body
         },
         bodies.ours,
         bodies.bare,

@@ -1,6 +1,7 @@
 /**
  * A thousand runs of ten steps at once, over a model that takes 5 ms a turn: the time of all, and how late a timer is.
  */
+import { bounds } from "./Bounds.ts"
 import type { Row } from "./Row.ts"
 import { inTurn, ratio } from "./Row.ts"
 import { sized } from "./Work.ts"
@@ -22,7 +23,7 @@ export const row: Row = {
           row: "concurrent, the loop alone, 1,000 runs of 10 steps, 5 ms model",
           unit: "ms",
           against,
-          bound: { kind: "at most", bound: 2, moonshot: 1.5 }
+          bound: bounds.concurrent
         },
         loopConcurrent,
         bareConcurrent,
@@ -33,7 +34,7 @@ export const row: Row = {
           row: "concurrent, the loop alone, event-loop lag p99",
           unit: "ms",
           against,
-          bound: { kind: "at most", bound: 3, moonshot: 2 }
+          bound: bounds.lag
         },
         loopConcurrent,
         bareConcurrent,

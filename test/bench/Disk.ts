@@ -1,7 +1,9 @@
 /**
  * What a database takes of the disk after 100,000 runs, beside the bytes of their events.
  */
-import type { Bound, Line, Row, Sample } from "./Row.ts"
+import { bounds } from "./Bounds.ts"
+import type { Bound } from "./Bounds.ts"
+import type { Line, Row, Sample } from "./Row.ts"
 import { ratio, sample } from "./Row.ts"
 import { withVacuumedPostgres } from "./Server.ts"
 import { sized } from "./Work.ts"
@@ -12,9 +14,9 @@ const runs = sized(64, 100_000)
  * By the steps of a run, each with a call; an answer follows them. What a message costs beside its run is most of the shorter
  * ones, which are there to be read beside the others.
  */
-const bounds: ReadonlyArray<readonly [steps: number, bound: Bound | undefined]> = [
-  [10, { kind: "at most", bound: 2, moonshot: 1.5 }],
-  [1, undefined]
+const sizes: ReadonlyArray<readonly [steps: number, bound: Bound]> = [
+  [10, bounds.disk],
+  [1, bounds.diskShort]
 ]
 
 const onEngine = async (
@@ -23,7 +25,7 @@ const onEngine = async (
   rounds: number
 ): Promise<ReadonlyArray<Line>> => {
   const lines: Array<Line> = []
-  for (const [steps, bound] of bounds) {
+  for (const [steps, bound] of sizes) {
     const samples: Array<Sample> = []
     for (let n = 0; n < rounds; n++) {
       samples.push(await sample("disk", "kept", [on, String(runs), String(steps)]))

@@ -2,7 +2,9 @@
  * The durable step on both engines, for one run and for 64 at once. Windows of both sides alternate in one process, over
  * one database; the ratio is of steps a second, so that more is better.
  */
-import type { Bound, Line, Row, Sample } from "./Row.ts"
+import { bounds } from "./Bounds.ts"
+import type { Bound } from "./Bounds.ts"
+import type { Line, Row, Sample } from "./Row.ts"
 import { ratio, sample } from "./Row.ts"
 import { withPostgres } from "./Server.ts"
 
@@ -10,13 +12,7 @@ interface Samples {
   readonly samples: ReadonlyArray<Sample>
 }
 
-const bounds: Readonly<Record<"PostgreSQL" | "PGlite", readonly [one: number, group: number]>> = {
-  PostgreSQL: [0.6, 0.5],
-  PGlite: [0.4, 0.5]
-}
-
 const linesOf = (engine: "PostgreSQL" | "PGlite", { samples }: Samples): ReadonlyArray<Line> => {
-  const [one, group] = bounds[engine]
   const at = (writers: number, against: string, bound: Bound) =>
     ratio(
       { row: `durable, ${engine}, ${writers}`, unit: "steps a second", against, bound },
@@ -26,16 +22,12 @@ const linesOf = (engine: "PostgreSQL" | "PGlite", { samples }: Samples): Readonl
       `lower_${writers}`
     )
   return [
-    at(64, "group commit by hand of the same rows, no fence", {
-      kind: "at least",
-      bound: group,
-      moonshot: 0.7
-    }),
-    at(1, "one INSERT a step of the same rows, no fence", {
-      kind: "at least",
-      bound: one,
-      moonshot: 0.75
-    })
+    at(64, "group commit by hand of the same rows, no fence", bounds.durable),
+    at(
+      1,
+      "one INSERT a step of the same rows, no fence",
+      engine === "PGlite" ? bounds.durableOnePglite : bounds.durableOne
+    )
   ]
 }
 

@@ -1,6 +1,7 @@
 /**
  * A step late in a long run against a step of a short one: what a step costs must not grow with what came before.
  */
+import { bounds } from "./Bounds.ts"
 import type { Row } from "./Row.ts"
 import { inTurn, ratio } from "./Row.ts"
 import { slices } from "./Work.ts"
@@ -18,7 +19,7 @@ export const row: Row = {
           row: "history, run of 1,000 steps",
           unit: "CPU us a step",
           against: "the same loop in runs of 10 steps",
-          bound: { kind: "at most", bound: 1.3, moonshot: 1.1 }
+          bound: bounds.history
         },
         samples.long,
         samples.short,

@@ -4,6 +4,7 @@
  */
 import { spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
+import { bounds } from "./Bounds.ts"
 import type { Row } from "./Row.ts"
 import { interleave, ratio, sample } from "./Row.ts"
 
@@ -46,7 +47,7 @@ export const row: Row = {
           row: "import of troupe/embed",
           unit,
           against,
-          bound: { kind: "at most", bound: 1.1, moonshot: 1 }
+          bound: bounds.import
         },
         samples.embed,
         samples.effect,

@@ -1,6 +1,7 @@
 /**
  * A recall among 100,000 memories of one workspace on PostgreSQL, through the gateway, beside the bare query of its words.
  */
+import { bounds } from "./Bounds.ts"
 import type { Row, Sample } from "./Row.ts"
 import { absolute, ratio, sample } from "./Row.ts"
 import { withPostgres } from "./Server.ts"
@@ -22,7 +23,7 @@ export const row: Row = {
           row,
           unit: "ms at the 99th percentile",
           against: "none",
-          bound: { kind: "at most", bound: 10, moonshot: 5 }
+          bound: bounds.recall
         },
         samples,
         "ours_p99_ms"

@@ -3,6 +3,8 @@
  * their ends, how late its timers are meanwhile, and how long messages of others take.
  */
 import { newDatabase } from "./NewDatabase.ts"
+import type { Bound } from "./Bounds.ts"
+import { bounds } from "./Bounds.ts"
 import type { Line, Row, Sample } from "./Row.ts"
 import { absolute, killed, sample } from "./Row.ts"
 import { withSettledPostgres } from "./Server.ts"
@@ -19,23 +21,23 @@ const round = async (on: string): Promise<Sample> => {
 const linesOf = async (on: string, rounds: number): Promise<ReadonlyArray<Line>> => {
   const samples: Array<Sample> = []
   for (let n = 0; n < rounds; n++) samples.push(await round(on))
-  const line = (unit: string, measure: string, bound: number | undefined) =>
+  const line = (unit: string, measure: string, bound: Bound | undefined) =>
     absolute(
       {
         row: `recovery, PostgreSQL, ${runs.toLocaleString("en")} runs at work, after kill -9`,
         unit,
         against: "from when the next process is ready, which was started after the kill",
-        bound: bound === undefined ? undefined : { kind: "at most", bound, moonshot: undefined }
+        bound
       },
       samples,
       measure
     )
   return [
-    line("ms to the first turn", "first_ms", 2_000),
-    line("ms to the last end", "last_ms", 30_000),
-    line("CPU ms of the thread between two timers, at most", "busy_ms", 200),
-    line("ms a timer is late, at most", "lag_ms", undefined),
-    line("ms of the slowest message of others", "other_ms", 2_000),
+    line("ms to the first turn", "first_ms", bounds.recoveryFirst),
+    line("ms to the last end", "last_ms", bounds.recoveryLast),
+    line("CPU ms of the thread between two timers, at most", "busy_ms", bounds.recoveryBusy),
+    line("ms a timer is late, at most", "lag_ms", bounds.recoveryLag),
+    line("ms of the slowest message of others", "other_ms", bounds.recoveryOthers),
     line("messages of others meanwhile", "others", undefined),
     line("ms of the start", "start_ms", undefined)
   ]

@@ -1,6 +1,7 @@
 /**
  * What a process holds of the machine's memory while it handles 50,000 messages: that of the first tenth beside that of the last.
  */
+import { bounds } from "./Bounds.ts"
 import type { Line, Row, Sample } from "./Row.ts"
 import { ratio, sample } from "./Row.ts"
 import { withPostgres } from "./Server.ts"
@@ -27,7 +28,7 @@ const onEngine = async (
         row: rowOf(engine),
         unit: "MB of RSS in the last tenth",
         against: "the same process in the first tenth, after a warm-up",
-        bound: { kind: "at most", bound: 1.1, moonshot: 1 }
+        bound: bounds.resident
       },
       samples,
       samples,

@@ -5,6 +5,7 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { bounds } from "./Bounds.ts"
 import type { Line, Row } from "./Row.ts"
 import { interleave, killed, ratio, sample } from "./Row.ts"
 import { withSettledPostgres } from "./Server.ts"
@@ -26,7 +27,7 @@ const lines = async (
         row: `resume, ${engine}, 1,000 runs that wait, after kill -9`,
         unit: "ms",
         against: "takes each run with one UPDATE, reads and parses its events; 64 at a time",
-        bound: { kind: "at most", bound: 2, moonshot: 1.5 }
+        bound: bounds.resume
       },
       waiting.boot,
       waiting.take,

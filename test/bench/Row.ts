@@ -7,6 +7,7 @@ import type { ChildProcess } from "node:child_process"
 import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
+import type { Bound } from "./Bounds.ts"
 
 /** What a variant measured, by name. */
 export type Sample = Readonly<Record<string, number>>
@@ -24,15 +25,9 @@ export interface Line {
   readonly least: number
   readonly greatest: number
   readonly rounds: number
-  /** Absent: printed for information. */
+  /** One of `bounds`. Absent: printed for information. */
   readonly bound: Bound | undefined
   readonly against: string
-}
-
-export interface Bound {
-  readonly kind: "at most" | "at least"
-  readonly bound: number
-  readonly moonshot: number | undefined
 }
 
 export interface Row {
@@ -265,4 +260,5 @@ export const absolute = (
 }
 
 export const holds = ({ bound, value }: Line): boolean =>
-  bound === undefined || (bound.kind === "at most" ? value <= bound.bound : value >= bound.bound)
+  bound?.promise === undefined ||
+  (bound.kind === "at most" ? value <= bound.promise : value >= bound.promise)

@@ -2,7 +2,9 @@
  * A message through `send`, its run watched to the end, in a process that keeps everything in memory: by step in short
  * and in long runs, by call where one turn makes many, and a thousand runs at once.
  */
-import type { Bound, Line, Row } from "./Row.ts"
+import { bounds } from "./Bounds.ts"
+import type { Bound } from "./Bounds.ts"
+import type { Line, Row } from "./Row.ts"
 import { inTurn, ratio } from "./Row.ts"
 import { sized, slices } from "./Work.ts"
 
@@ -15,7 +17,7 @@ const at = async (
   row: string,
   unit: string,
   args: readonly [steps: string, calls: string],
-  bound: Bound | undefined
+  bound: Bound
 ): Promise<Line> => {
   const samples = await inTurn(rounds, slices, {
     bare: { row: "send", variant: "bare", args },
@@ -38,7 +40,7 @@ const remembering = async (rounds: number): Promise<ReadonlyArray<Line>> => {
         row,
         unit: step,
         against: `${against}, with such a memory`,
-        bound: { kind: "at most", bound: 15, moonshot: 8 }
+        bound: bounds.remembering
       },
       samples.remembered,
       samples.bareRemembered,
@@ -49,7 +51,7 @@ const remembering = async (rounds: number): Promise<ReadonlyArray<Line>> => {
         row: `${row}, against none`,
         unit: step,
         against: `${against}, which remembers nothing`,
-        bound: undefined
+        bound: bounds.remembered
       },
       samples.remembered,
       samples.bare,
@@ -68,7 +70,7 @@ const crowd = async (rounds: number): Promise<Line> => {
       row: "send, 1,000 runs of 10 steps at once, 5 ms model",
       unit: "ms",
       against,
-      bound: { kind: "at most", bound: 4, moonshot: 2 }
+      bound: bounds.sendCrowd
     },
     samples.sentCrowd,
     samples.bareCrowd,
@@ -79,18 +81,10 @@ const crowd = async (rounds: number): Promise<Line> => {
 export const row: Row = {
   name: "send",
   lines: async ({ rounds = 5 }) => [
-    await at(rounds, "send, run of 10 steps", step, ["10", "1"], {
-      kind: "at most",
-      bound: 15,
-      moonshot: 8
-    }),
-    await at(Math.min(rounds, 3), "send, run of 1 step", step, ["1", "1"], undefined),
-    await at(Math.min(rounds, 3), "send, run of 100 steps", step, ["100", "1"], undefined),
-    await at(rounds, "send, one turn of 100 calls", "CPU us a call", ["1", "100"], {
-      kind: "at most",
-      bound: 12,
-      moonshot: 5
-    }),
+    await at(rounds, "send, run of 10 steps", step, ["10", "1"], bounds.send),
+    await at(Math.min(rounds, 3), "send, run of 1 step", step, ["1", "1"], bounds.sendShort),
+    await at(Math.min(rounds, 3), "send, run of 100 steps", step, ["100", "1"], bounds.sendLong),
+    await at(rounds, "send, one turn of 100 calls", "CPU us a call", ["1", "100"], bounds.sendFan),
     ...(await remembering(rounds)),
     await crowd(rounds)
   ]

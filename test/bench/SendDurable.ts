@@ -3,6 +3,7 @@
  * its own that is new in every round. The ratio is of steps a second, so that more is better; and of what a step makes
  * the server write.
  */
+import { bounds } from "./Bounds.ts"
 import type { Line, Row } from "./Row.ts"
 import { inTurn, ratio } from "./Row.ts"
 import { withPostgres } from "./Server.ts"
@@ -26,14 +27,14 @@ const linesOf = async (
       row,
       unit: "steps a second",
       against,
-      bound: { kind: "at least", bound: 0.4, moonshot: 0.7 }
+      bound: bounds.sendDurable
     },
     sent,
     bare,
     "steps_s"
   )
   if (engine === "PGlite") return [rate]
-  const bound = { kind: "at most", bound: 1.6, moonshot: 1.3 } as const
+  const bound = bounds.sendBytes
   return [rate, ratio({ row, unit: "bytes of log a step", against, bound }, sent, bare, "wal")]
 }
 

@@ -1,6 +1,7 @@
 /**
  * The in-process step of the loop alone: one model turn and one governed read, JSON kept.
  */
+import { bounds } from "./Bounds.ts"
 import type { Row } from "./Row.ts"
 import { inTurn, ratio } from "./Row.ts"
 import { slices } from "./Work.ts"
@@ -18,7 +19,7 @@ export const row: Row = {
           row: "step of the loop alone",
           unit: "CPU us a step",
           against: "bare Effect loop, schemas compiled on both sides",
-          bound: { kind: "at most", bound: 4, moonshot: 3 }
+          bound: bounds.step
         },
         samples.loop,
         samples.bare,

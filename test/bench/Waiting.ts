@@ -1,6 +1,7 @@
 /**
  * What the runtime keeps of a run that waits for a person: one that is parked, and one that is resident.
  */
+import { bounds } from "./Bounds.ts"
 import type { Row, Sample } from "./Row.ts"
 import { absolute, interleave, sample } from "./Row.ts"
 import { sized } from "./Work.ts"
@@ -26,7 +27,7 @@ export const row: Row = {
           row: `waiting, 2 s after its question, ${where}`,
           unit: "heap bytes a run",
           against: "the heap of a process that has started and served before",
-          bound: { kind: "at most", bound: 4_000, moonshot: 1_000 }
+          bound: bounds.waiting
         },
         samples,
         "bytes"
@@ -39,7 +40,7 @@ export const row: Row = {
           row: `waiting, parked, ${parked_runs.toLocaleString("en")} runs`,
           unit: "heap bytes a run",
           against,
-          bound: { kind: "at most", bound: 400, moonshot: 200 }
+          bound: bounds.parked
         },
         samples.parked,
         "bytes"
@@ -49,7 +50,7 @@ export const row: Row = {
           row: `waiting, resident, ${resident_runs.toLocaleString("en")} runs`,
           unit: "heap bytes a run",
           against,
-          bound: { kind: "at most", bound: 10_000, moonshot: undefined }
+          bound: bounds.parkedResident
         },
         samples.resident,
         "bytes"

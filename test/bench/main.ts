@@ -57,9 +57,9 @@ const shown = (line: Line, before: Earlier | undefined): ReadonlyArray<string> =
     number(line.ours),
     line.lower === undefined ? "" : number(line.lower),
     `${value(line.value)} (${value(line.least)}..${value(line.greatest)}, ${line.rounds} rounds)`,
-    limit(bound?.bound),
-    limit(bound?.moonshot),
-    bound === undefined ? "" : holds(line) ? "PASS" : "OVER",
+    limit(bound?.promise),
+    limit(bound?.ambition),
+    bound?.promise === undefined ? "" : holds(line) ? "PASS" : "OVER",
     compared(line, before)
   ]
 }
@@ -80,8 +80,8 @@ const heading = [
   "ours",
   "lower bound",
   "median (least..greatest)",
-  "bound",
-  "moonshot",
+  "promise",
+  "ambition",
   "",
   ""
 ]

@@ -2,7 +2,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join, posix } from "node:path"
 import { assert, describe, it } from "vitest"
-import { defaults as http } from "../../layers/http/boundary/HttpSettings.ts"
 import { steps_max } from "../../layers/mcp/CountedCode.ts"
 import { circuit_default } from "../../layers/model/plan/ModelPlan.ts"
 import { limits_default } from "../../layers/model/plan/ProviderLimiter.ts"
@@ -11,7 +10,8 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName } from "../../src/value/Ids.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import { servers_max } from "../../src/mcp/McpServer.ts"
-import { blocksOf, guides, proseOf, readmes, root } from "./Readmes.ts"
+import { load } from "../HouseTree.ts"
+import { blocksOf, comparisons, examples, guides, proseOf, readmes, root } from "./Readmes.ts"
 
 interface Manifest {
   readonly version: string
@@ -20,12 +20,8 @@ interface Manifest {
 }
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest
 
-const examples = readdirSync(import.meta.dirname)
-  .filter((name) => /^[a-z].*\.ts$/.test(name))
-  .map((name) => ({ name, text: readFileSync(join(import.meta.dirname, name), "utf8") }))
-
 const front = readmes[0]!
-const pages = [...readmes, ...guides]
+const pages = [...readmes, ...guides, ...comparisons]
 const rooms = readmes.slice(1)
 
 /** Targets of links that are files of the repository, from its root. */
@@ -63,22 +59,16 @@ describe("the READMEs", () => {
   })
 
   it("print code of examples that run, and link the file", () => {
-    for (const readme of readmes) {
-      const linked = linksOf(readme)
+    for (const page of pages) {
+      const linked = linksOf(page)
       for (const language of ["ts", "yaml"]) {
-        for (const code of blocksOf(readme.text, language)) {
-          const holding = examples.filter(({ text }) => text.includes(code))
-          const names = holding.map(({ name }) => `test/examples/${name}`)
-          const isLinked = names.some((name) => linked.includes(name))
-          assert.isTrue(isLinked, `${readme.path} prints what no linked example has:\n${code}`)
+        for (const block of blocksOf(page.text, language)) {
+          const holding = examples.filter(({ code }) => code.includes(block))
+          const isLinked = holding.some(({ name }) => linked.includes(`test/examples/${name}.ts`))
+          assert.isTrue(isLinked, `${page.path} prints what no linked example has:\n${block}`)
         }
       }
     }
-  })
-
-  it("show every example", () => {
-    const linked = new Set(readmes.flatMap(linksOf))
-    for (const { name } of examples) assert.isTrue(linked.has(`test/examples/${name}`), name)
   })
 
   it("name files and folders that exist", () => {
@@ -128,6 +118,62 @@ describe("the READMEs", () => {
   })
 })
 
+describe("the shelf of recipes", () => {
+  const shelf = rooms.find(({ path }) => path === "test/examples/README.md")!
+  const lines = shelf.text.split("\n")
+
+  it("has every example once, with a line of what it shows, on at most 90 lines", () => {
+    const recipes = lines.filter((line) => line.startsWith("- "))
+    for (const line of recipes)
+      assert.match(line, /^- (?:\[\w+\.ts\]\(\w+\.ts\)(?:, )?)+: \S.*[.]$/)
+    const named = recipes.flatMap((text) => linksOf({ path: shelf.path, text }))
+    const others = comparisons.flatMap(linksOf)
+    assert.deepEqual(
+      named.toSorted(),
+      examples
+        .map(({ name }) => `test/examples/${name}.ts`)
+        // Those of people who come from elsewhere are on pages of their own.
+        .filter((path) => !path.includes("/from") || !others.includes(path))
+        .toSorted()
+    )
+    assert.isAtMost(lines.length, 91)
+  })
+
+  it("leads to the pages for people who come from elsewhere", () => {
+    const pages = comparisons.map(({ path }) => path)
+    assert.isAtLeast(pages.length, 4)
+    assert.includeMembers([...linksOf(shelf)], pages)
+  })
+})
+
+describe("a page for people who come from elsewhere", () => {
+  const sources = [...load("src", "services", "layers").values()].join("\n")
+  const words = new Set(sources.match(/\w+/g))
+
+  for (const { path, text } of comparisons) {
+    const rows = [...text.matchAll(/^\| (.*) \| (.*) \|$/gm)].slice(1)
+
+    it(`${path} says which version it was read at, and what neither side has`, () => {
+      assert.match(text, /^Read at `[@\w/-]+` \d+\.\d+\.\d+\b.*\(\d{4}-\d\d-\d\d\)\.$/m)
+      assert.isAtLeast(rows.length, 10)
+      assert.isAtMost(rows.length, 20)
+      for (const heading of ["In code", "What Troupe has no equal for", "What is different"]) {
+        assert.include(text, `\n## ${heading}\n`)
+      }
+      assert.lengthOf(blocksOf(text, "ts"), 1)
+    })
+
+    it(`${path} translates into words of this code`, () => {
+      for (const [, , ours] of rows) {
+        for (const [, code] of ours!.matchAll(/`([^`]+)`/g)) {
+          for (const [word] of code!.matchAll(/\w+/g))
+            assert.isTrue(words.has(word), `${word}: ${code}`)
+        }
+      }
+    })
+  }
+})
+
 /** One line, however it is broken. */
 const flat = (text: string) => text.replaceAll(/\s+/g, " ")
 const number = (value: number) => value.toLocaleString("en-US")
@@ -135,16 +181,7 @@ const number = (value: number) => value.toLocaleString("en-US")
 describe("a README's bounds", () => {
   const agent = AgentSpec.make({ name: AgentName.make("a"), instructions: "" })
   const limits = RunLimits.make({})
-  const both = (principal: number, tenant: number) => `${number(principal)} and ${number(tenant)}`
   const said: Readonly<Record<string, ReadonlyArray<string>>> = {
-    "layers/http/README.md": [
-      `${both(http.messages_principal_per_minute, http.messages_tenant_per_minute)} messages`,
-      `${both(http.requests_principal_per_minute, http.requests_tenant_per_minute)} requests`,
-      `${both(http.streams_principal_max, http.streams_tenant_max)} event streams`,
-      `${http.unread_units_max / 1_000_000} million characters (\`unread_units_max\`)`,
-      `${number(http.streams_max)} event streams (503 beyond)`,
-      `${http.unsent_bytes_max / 1_000_000} MB together (\`unsent_bytes_max\`)`
-    ],
     "layers/mcp/README.md": [`after ${number(steps_max)} steps`, `At most ${servers_max} servers`],
     "layers/model/README.md": [
       `in a bounded queue | ${limits_default.concurrent_max} |`,
@@ -212,16 +249,6 @@ describe("the README at the top", () => {
 })
 
 describe("the README of embedding", () => {
-  it("explains every option of start", () => {
-    const source = readFileSync(join(root, "layers/compose/options/ServiceOptions.ts"), "utf8")
-    const declared = /^export interface Options \{\n([\s\S]*?)^\}/m.exec(source)![1]!
-    const options = [...declared.matchAll(/^  readonly (\w+)\??:/gm)].map(([, name]) => name!)
-    assert.isAtLeast(options.length, 14)
-    const { text } = rooms.find(({ path }) => path === "layers/compose/README.md")!
-    const section = text.slice(text.indexOf("## start"), text.indexOf("## Send"))
-    for (const option of options) assert.include(section, `\`${option}\``)
-  })
-
   it("lists every entry of the package", () => {
     const { text } = rooms.find(({ path }) => path === "layers/compose/README.md")!
     for (const [key, target] of Object.entries(manifest.exports)) {

@@ -13,3 +13,6 @@ const answer = await troupe.ask({ ...question, answer: Ticket })
 if (answer.status === "complete") console.log(answer.value.order, answer.value.urgent)
 else console.log(answer.status)
 await troupe.stop()
+
+// Output:
+// 1003 true

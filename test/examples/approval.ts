@@ -41,3 +41,8 @@ await second.decide(question!.id, { _tag: "Approve" }, boss)
 console.log((await second.result(asked.run)).text)
 await second.stop()
 await rm(directory, { recursive: true })
+
+// Output:
+// awaiting_approval
+// refund order: "1003"
+// It is paid back.

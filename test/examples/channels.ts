@@ -66,3 +66,6 @@ const ask = Effect.gen(function* () {
 
 // A service runs `Layer.launch(app)` instead, until it is stopped.
 console.log(await Effect.runPromise(Effect.provide(ask, app)))
+
+// Output:
+// 401 the request is not signed by Slack

@@ -40,3 +40,8 @@ for (const { arguments: args, id, tool } of await troupe.clientCalls(conversatio
 }
 console.log((await troupe.result(run, carl)).text)
 await troupe.stop()
+
+// Output:
+// awaiting_approval
+// pick_date { title: 'Dentist' }
+// You come on 2027-01-08.

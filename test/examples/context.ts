@@ -57,3 +57,12 @@ for await (const item of troupe.watch(run)) {
 }
 console.log(status)
 await troupe.stop()
+
+// Output:
+// Help a customer of the plan gold. orders, refund
+// Help a customer of the plan gold. orders, refund
+// Help a customer of the plan gold. orders, refund
+// { customer: '1003', plan: 'gold' } [ 'token' ]
+// "orders of 1003"
+// "20 paid back"
+// complete

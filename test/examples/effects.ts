@@ -53,3 +53,8 @@ const payments = Layer.succeed(Payments, {
 console.log(
   await Effect.runPromise(program.pipe(Effect.provide(troupe.pipe(Layer.provide(payments)))))
 )
+
+// Output:
+// awaiting_approval
+// { _tag: 'Value', json: '"order 1003 is paid back"' }
+// It is paid back.

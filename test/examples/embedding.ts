@@ -29,3 +29,7 @@ for (const { id, payload } of await troupe.pending(boss)) {
 }
 console.log((await troupe.result(run)).text)
 await troupe.stop()
+
+// Output:
+// awaiting_approval refund order: "1003"
+// It is paid back.

@@ -3,39 +3,37 @@ import { AgentSpec, Principal } from "troupe"
 import { start } from "troupe/embed"
 import { scripted, text } from "troupe/testing"
 
-const spectral = AgentSpec.make({ name: "spectral", instructions: "Explain." })
+const clerk = AgentSpec.make({ name: "clerk", instructions: "Explain." })
 const tenant = "default"
-const platform = new Principal({ id: "platform", tenant, roles: ["publisher"] })
+const shop = new Principal({ id: "shop", tenant, roles: ["publisher"] })
 const olga = new Principal({ id: "olga", tenant, roles: ["operator"] })
 
 const troupe = await start({
-  agents: [spectral],
-  model: scripted([text("Answers are too long. Change set cs-1 waits for your review.")]),
+  agents: [clerk],
+  model: scripted([text("Order 1003 waits for its payment.")]),
   events: {
-    agent: "spectral",
-    bindings: [{ channel: "in_app", address: "olga", recipient: "olga" }]
+    agent: "clerk",
+    bindings: [{ channel: "in_app", address: "olga", recipient: "olga" }],
+    handlers: {
+      "order.stuck": ({ data, subject }) => ({
+        _tag: "Tell",
+        conversation: `order~${subject}`,
+        text: `An order is stuck. Say why. The event: ${JSON.stringify(data)}`
+      })
+    }
   }
 })
 const event = {
   specversion: "1.0",
   id: "e-1",
-  source: "/platform",
-  type: "approval.required",
+  source: "/shop",
+  type: "order.stuck",
+  subject: "1003",
   time: new Date().toISOString(),
-  data: {
-    changeset_id: "cs-1",
-    scan_id: "s-1",
-    cycle_id: "c-1",
-    system_id: "shop",
-    title: "Shorter answers",
-    rationale: "They are too long.",
-    changes: 2,
-    risk: "low",
-    requested_at: Date.now()
-  }
+  data: { order_id: "1003", waits_for: "payment" }
 } as const
-const { conversation, isNew } = await troupe.publish(event, platform)
-const again = await troupe.publish(event, platform)
+const { conversation, isNew } = await troupe.publish(event, shop)
+const again = await troupe.publish(event, shop)
 console.log(conversation, isNew, again.isNew)
 
 // The answer is told after it is durable.
@@ -48,3 +46,8 @@ console.log(notices.map(({ text }) => text))
 const ids = notices.map(({ id }) => id)
 console.log(await troupe.readNotices(ids, olga))
 await troupe.stop()
+
+// Output:
+// order~1003 true false
+// [ 'Order 1003 waits for its payment.' ]
+// { marked: 1 }

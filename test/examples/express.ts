@@ -33,3 +33,6 @@ console.log(sent.status)
 
 server.close()
 await troupe.stop()
+
+// Output:
+// 202

@@ -36,3 +36,6 @@ console.log(sent.status)
 
 await app.close()
 await troupe.stop()
+
+// Output:
+// 202

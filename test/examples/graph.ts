@@ -61,3 +61,7 @@ console.log(direct.text)
 const asked = await troupe.ask({ agent: "clerk", text: "There is no tea." })
 console.log(asked.text)
 await troupe.stop()
+
+// Output:
+// acme-12 for 12 pieces
+// Tea is on its way.

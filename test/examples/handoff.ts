@@ -30,3 +30,8 @@ for await (const item of troupe.watch(conversation)) {
   if (event?._tag === "RunEnded") console.log(`${event.agent}: ${event.text}`)
 }
 await troupe.stop()
+
+// Output:
+// triage hands it over to billing
+// billing: Invoice 7 is paid.
+// billing: On Monday.

@@ -24,3 +24,6 @@ const sent = await app.request("http://localhost/v1/messages", {
 console.log(sent.status)
 
 await troupe.stop()
+
+// Output:
+// 202

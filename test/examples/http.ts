@@ -43,3 +43,6 @@ const ask = Effect.gen(function* () {
 
 // A service runs `Layer.launch(app)` instead, until it is stopped.
 console.log(await Effect.runPromise(Effect.provide(ask, app)))
+
+// Output:
+// 202 Good morning.

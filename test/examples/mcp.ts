@@ -40,3 +40,7 @@ for (const { server, tools } of await troupe.mcpServers()) {
   console.log(server, tools.filter(({ state }) => state === "available").length, "tools")
 }
 await troupe.stop()
+
+// Output:
+// Today: buy bread.
+// files 14 tools

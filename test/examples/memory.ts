@@ -46,3 +46,9 @@ console.log((await ask("c-2", "What does Olga prefer?")).text)
 console.log((await ask("c-3", "No: Olga prefers coffee")).text)
 console.log((await ask("c-4", "What does Olga prefer?")).text)
 await troupe.stop()
+
+// Output:
+// ok
+// I remember: Olga prefers tea
+// ok
+// I remember: Olga prefers coffee

@@ -55,3 +55,7 @@ const program = Effect.gen(function* () {
 })
 
 await Effect.runPromise(Effect.provide(program, Layer.merge(app, FetchHttpClient.layer)))
+
+// Output:
+// 3
+// shop

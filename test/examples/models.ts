@@ -27,3 +27,6 @@ const troupe = await start({ agents: [shop], model })
 const { text: answer } = await troupe.ask({ agent: "shop", text: "Is order 1003 paid back?" })
 console.log(answer)
 await troupe.stop()
+
+// Output:
+// It is paid back.

@@ -28,3 +28,6 @@ const sent = await route(
 console.log(sent.status)
 
 await troupe.stop()
+
+// Output:
+// 202

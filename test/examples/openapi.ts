@@ -82,3 +82,9 @@ for (const { id } of await troupe.pending(boss)) {
 console.log((await troupe.result(run)).text)
 await troupe.stop()
 server.close()
+
+// Output:
+// GET /api/orders?customer=Olga
+// awaiting_approval
+// POST /api/orders/1003/refund {"amount":20,"note":null}
+// Order 1003 is paid back.

@@ -26,3 +26,6 @@ const answer = await troupe.ask({
 })
 console.log(answer.text)
 await troupe.stop()
+
+// Output:
+// I see 1 picture

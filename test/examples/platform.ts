@@ -44,3 +44,8 @@ for (const { id } of await troupe.pending(boss)) {
 console.log((await troupe.result(run)).text)
 await troupe.stop()
 server.close()
+
+// Output:
+// awaiting_approval
+// POST /api/workflows/revisions/commit {"workflow_revision":{"message":"colder","data":{"temperature":0.2},"workflow_variant_id":"variant-7","expected_revision_id":"r7"}}
+// Revision r8 is colder.

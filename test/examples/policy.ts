@@ -65,3 +65,8 @@ for await (const item of troupe.watch(conversation)) {
 // For an operator no rule speaks, and the mode asks before anything is changed.
 console.log((await troupe.ask({ agent: "shop", text: "Pay 1003 back" }, olga)).status)
 await troupe.stop()
+
+// Output:
+// Value
+// PERMISSION_DENIED
+// awaiting_approval

@@ -24,3 +24,6 @@ const troupe = await start({
 const { text: answer } = await troupe.ask({ agent: "scout", text: "What is new?" })
 console.log(answer)
 await troupe.stop()
+
+// Output:
+// web_search, web_fetch, mcp

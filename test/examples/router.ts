@@ -41,3 +41,7 @@ console.log((await fetch(url + answered.get("location"), { headers })).status)
 
 await app.close()
 await troupe.stop()
+
+// Output:
+// 200
+// 200

@@ -29,3 +29,6 @@ const execute = Effect.gen(function* () {
 })
 
 console.log(await Effect.runPromise(execute))
+
+// Output:
+// [ true, 'tool.result.call-2', '"order 1003 is paid back"' ]

@@ -33,3 +33,7 @@ console.log(runs.status)
 
 server.close()
 await troupe.stop()
+
+// Output:
+// 202
+// 200

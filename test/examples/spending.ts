@@ -70,3 +70,12 @@ for await (const item of troupe.watch(conversation)) {
   if (event?._tag === "RunEnded") break
 }
 await troupe.stop()
+
+// Output:
+// summarise small {
+//   _tag: 'Priced',
+//   agent: 'desk',
+//   currency: 'USD',
+//   amount: '0.00094',
+//   prices: '2026-11'
+// }

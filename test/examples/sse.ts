@@ -38,3 +38,6 @@ for (const [, json] of (await answer.text()).matchAll(/^data: (.*)$/gm)) {
 // On SIGTERM: no new connections, then the steps in flight, then the store is closed.
 server.close()
 await troupe.stop()
+
+// Output:
+// It was paid back on Monday.

@@ -12,3 +12,7 @@ for await (const part of troupe.stream({ agent: "shop", text: "Where is my money
   if (part.type === "end") console.log(part.answer.status)
 }
 await troupe.stop()
+
+// Output:
+// It was paid back on Monday.
+// complete

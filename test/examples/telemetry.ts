@@ -22,5 +22,8 @@ const troupe = await start({
 })
 const { status } = await troupe.ask({ agent: "shop", text: "Good morning" })
 await troupe.stop()
-console.log(status, [...received].sort().join(" "))
+console.log(status, received.has("/v1/traces"), received.has("/v1/metrics"))
 collector.close()
+
+// Output:
+// complete true true

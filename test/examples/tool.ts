@@ -58,3 +58,20 @@ for await (const item of troupe.watch(conversation)) {
   if (event?._tag === "RunEnded") break
 }
 await troupe.stop()
+
+// Output:
+// {
+//   _tag: 'Priced',
+//   agent: 'shop',
+//   currency: 'USD',
+//   amount: '0.0028',
+//   prices: '2026-11'
+// }
+// { _tag: 'Value', json: '{"paid":true}' }
+// {
+//   _tag: 'Priced',
+//   agent: 'shop',
+//   currency: 'USD',
+//   amount: '0.0028',
+//   prices: '2026-11'
+// }

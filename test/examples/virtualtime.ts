@@ -33,3 +33,8 @@ console.log(second.status)
 await troupe.advance("1 hour")
 console.log((await troupe.result(second.run)).text)
 await troupe.stop()
+
+// Output:
+// 1 Denied.
+// awaiting_approval
+// Nobody answered.

@@ -34,3 +34,7 @@ for await (const item of troupe.watch(conversation)) {
   if (event?._tag === "RunEnded") break
 }
 await troupe.stop()
+
+// Output:
+// refund order: "1003"
+// { _tag: 'Value', json: '"order 1003 is paid back"' }

@@ -50,3 +50,6 @@ const enqueue = Effect.gen(function* () {
 await Effect.runPromise(Effect.provide(enqueue, app))
 console.log([...received.values()])
 receiver.close()
+
+// Output:
+// [ { total: '310.25' } ]

@@ -1,5 +1,4 @@
-/** The table of roles, row by row: in the facade, over HTTP and in its README. */
-import { readFileSync } from "node:fs"
+/** The table of roles, row by row: in the facade and over HTTP. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import type { NodeService } from "../../layers/compose/promises/NodeService.ts"
@@ -273,21 +272,4 @@ describe("what each role may do", () => {
       }
     }).pipe(Effect.provide(layer))
   )
-
-  it("the README of src/permission shows the table", () => {
-    const cell = { all: "yes", own: "its own", named: "if named" } as const
-    const rows = names.map((right) => {
-      const { embed, http, reach } = rights[right]
-      const code = (all: ReadonlyArray<string>) => all.map((each) => `\`${each}\``).join(", ")
-      const cells = ranks.map((rank) => (reach[rank] === undefined ? "" : cell[reach[rank]]))
-      return `| ${[code(embed), code(http), ...cells].join(" | ")} |`.replaceAll(/ {2,}/g, " ")
-    })
-    const readme = readFileSync(new URL("../../src/permission/README.md", import.meta.url), "utf8")
-    const table = [
-      "| in code | over HTTP | viewer | approver | operator | customer | publisher |",
-      "|---|---|---|---|---|---|---|",
-      ...rows
-    ]
-    assert.include(readme.replaceAll(/ {2,}/g, " "), table.join("\n"))
-  })
 })

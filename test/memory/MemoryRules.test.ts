@@ -29,7 +29,7 @@ describe("anchors of a memory", () => {
   })
 
   it("SA-33 a world agent's persistent rows belong to the world, whatever its version", () => {
-    const place = (key: string) => Anchors.persistentAnchor(owner("world", key))
+    const place = (key: string) => Anchors.placeOfMemory(owner("world", key))
     assert.strictEqual(place("mars@3:s1"), "world/mars")
     assert.strictEqual(place("mars@4:s2"), place("mars@3:s1"))
     assert.strictEqual(place("mars"), place("mars:s9"))
@@ -38,12 +38,12 @@ describe("anchors of a memory", () => {
 
   it("SA-34 an operations agent's memory belongs to its operator, and its session to the task", () => {
     const [a, b] = [owner("operator", "olga:t1"), owner("operator", "paul:t1")]
-    assert.strictEqual(Anchors.persistentAnchor(a), "operator/olga")
+    assert.strictEqual(Anchors.placeOfMemory(a), "operator/olga")
     assert.notDeepEqual(Anchors.persistentScope(a), Anchors.persistentScope(b))
     assert.notDeepEqual(Anchors.sessionScope(a), Anchors.sessionScope(b))
     assert.strictEqual(
-      Anchors.persistentAnchor(owner("operator", "olga:t2")),
-      Anchors.persistentAnchor(a)
+      Anchors.placeOfMemory(owner("operator", "olga:t2")),
+      Anchors.placeOfMemory(a)
     )
   })
 })

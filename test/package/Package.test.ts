@@ -18,6 +18,7 @@ import { build as esbuild } from "esbuild"
 import { build as vite } from "vite"
 import * as Homes from "../process/Homes.ts"
 import { app, endedRun, replayedAlike } from "../replay/EmbeddedRun.ts"
+import { shownIn } from "./Hovers.ts"
 import type { Packed } from "./Packed.ts"
 import { done, install, pack, root } from "./Packed.ts"
 
@@ -151,6 +152,12 @@ describe("the packed package", () => {
     }
   }, 240_000)
 
+  it("shows a sentence in an editor for everything that an application writes", () => {
+    const { members, silent } = shownIn(packed.project)
+    assert.deepStrictEqual(silent, [])
+    assert.isAtLeast(members, 300)
+  }, 240_000)
+
   it("is bundled by esbuild and by Vite, with the optional peers as the only external packages", async () => {
     const { manifest, project } = packed
     // The second serves HTTP, with a framework in CommonJS. Nothing that it needs is installed beside the bundles.
@@ -226,7 +233,7 @@ describe("the packed package", () => {
       assert.include(files, target.slice(2))
     }
     const examples = readdirSync(join(root, "test/examples")).filter((name) =>
-      /^[a-z]+\.ts$/.test(name)
+      /^[a-z]+\.ts$|\.md$/.test(name)
     )
     assert.isAbove(examples.length, 10)
     assert.deepEqual(
@@ -257,7 +264,7 @@ describe("the packed package", () => {
   it("has in it every file that its READMEs link", () => {
     const { files, place } = packed
     const houses = new Set(files.flatMap((file) => parentsOf(file)))
-    for (const path of files.filter((file) => /(?:README|CONTRIBUTING|SECURITY)\.md$/.test(file))) {
+    for (const path of files.filter((file) => file.endsWith(".md"))) {
       const text = readFileSync(join(place, path), "utf8")
       for (const [, to] of text.matchAll(/\]\((?!https?:|#)([^)\s]+)\)/g)) {
         const target = posix.join(posix.dirname(path), to!.replace(/#.*/, ""))

@@ -7,6 +7,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import * as Migrations from "../../layers/sql/engine/Migrations.ts"
+import * as SpectralTables from "../../layers/sql/spectral/SpectralTables.ts"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
 import type { SqlNotify } from "../../layers/sql/engine/SqlNotify.ts"
 import { password, user } from "./PostgresServer.ts"
@@ -78,7 +79,9 @@ const ready = Effect.gen(function* () {
   if (found.length === 0) {
     yield* sql.unsafe(`CREATE DATABASE ${template}_now`)
     yield* Effect.provide(
-      Effect.orDie(Migrations.run),
+      Effect.orDie(
+        Effect.andThen(Migrations.run, Effect.scoped(Layer.build(SpectralTables.layer)))
+      ),
       Layer.fresh(clientOf(Effect.succeed(urlOf(at, `${template}_now`))))
     )
     yield* sql.unsafe(`ALTER DATABASE ${template}_now RENAME TO ${template}`)

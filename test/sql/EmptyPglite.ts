@@ -13,7 +13,8 @@ import type { SqlError } from "effect/sql"
 import * as Migrations from "../../layers/sql/engine/Migrations.ts"
 import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import type { SqlNotify } from "../../layers/sql/engine/SqlNotify.ts"
-import { layer as tenantReads, TenantReads } from "../../layers/sql/engine/TenantReads.ts"
+import { TenantReads } from "../../layers/sql/engine/TenantReads.ts"
+import * as SpectralTables from "../../layers/sql/spectral/SpectralTables.ts"
 import { digestOf, kept } from "./Kept.ts"
 
 const engine = join(import.meta.dirname, "../../layers/sql/engine")
@@ -23,7 +24,11 @@ const makers = {
   empty: [join(import.meta.dirname, "../../package-lock.json")],
   migrated: [
     join(import.meta.dirname, "../../package-lock.json"),
-    ...["migrations", "Migrations.ts", "TenantReads.ts"].map((name) => join(engine, name))
+    ...["migrations", "Migrations.ts", "TenantReads.ts", "FeatureTables.ts"].map((name) =>
+      join(engine, name)
+    ),
+    join(engine, "../spectral/migrations"),
+    join(engine, "../spectral/SpectralTables.ts")
   ]
 }
 
@@ -57,7 +62,7 @@ export const template = Effect.suspend(() =>
         yield* Effect.provide(
           TenantReads,
           Layer.provide(
-            tenantReads,
+            SpectralTables.layer,
             Layer.provideMerge(Migrations.layer, Pglite.layer({ directory }))
           )
         )
@@ -141,7 +146,7 @@ const empty: Kind = {
 /** The tables but the list of migrations: those of which a test has made a file, and numbers from their first again. */
 const truncated = `DO $$ DECLARE used text; BEGIN
     SELECT string_agg(oid::regclass::text, ', ') INTO used FROM pg_class
-    WHERE relnamespace = 'troupe'::regnamespace AND relkind = 'r' AND relname <> 'migrations' AND pg_relation_size(oid) > 0;
+    WHERE relnamespace = 'troupe'::regnamespace AND relkind = 'r' AND relname !~ '^(migrations|feature_tables)' AND pg_relation_size(oid) > 0;
     IF used IS NOT NULL THEN EXECUTE 'TRUNCATE ' || used || ' CASCADE'; END IF;
     PERFORM setval(s.seqrelid, s.seqstart, false) FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid
     WHERE c.relnamespace = 'troupe'::regnamespace;

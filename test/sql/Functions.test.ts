@@ -18,10 +18,8 @@ const textOf = (paths: ReadonlyArray<string>): string =>
 /** What runs in production; a migration defines functions and calls them from others. */
 const files = readdirSync(room, { recursive: true, encoding: "utf8" })
   .map((path) => path.replaceAll("\\", "/"))
-  .filter((path) => path.endsWith(".ts") && !path.startsWith("engine/migrations/"))
+  .filter((path) => path.endsWith(".ts") && !path.includes("/migrations/"))
 const code = textOf(files)
-/** Its statements have the names of their tables from records (`troupe.${table}`). */
-const platform = textOf(files.filter((path) => path.startsWith("spectral/platform/")))
 /** The tables of the stores that are written once, whose statements the driver makes. */
 const stored = textOf(
   readdirSync(join(room, "../stores"), { recursive: true, encoding: "utf8" })
@@ -37,9 +35,12 @@ const listed = [
 ].map(([, name]) => name!)
 
 const isCalled = (name: string): boolean => code.includes(`troupe.${name}(`)
+/** The list of a feature's migrations has the feature's name in its own. */
+const isList = (name: string): boolean =>
+  name.startsWith("migrations_") && code.includes("`troupe.migrations_$")
 const isNamed = (name: string): boolean =>
+  isList(name) ||
   new RegExp(`troupe\\.${name}\\b(?!\\()`).test(code) ||
-  platform.includes(`table: "${name}"`) ||
   stored.includes(`name: "${name}"`)
 
 const names = (query: string) =>

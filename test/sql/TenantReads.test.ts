@@ -45,9 +45,11 @@ import { onEngines } from "./Engines.ts"
 /** What belongs to no tenant: processes, what workers offer, and what is configured. A tenant's role may not read it. */
 const of_no_tenant = [
   "components",
+  "feature_tables",
   "mcp_pin_changes",
   "mcp_pins",
   "migrations",
+  "migrations_spectral",
   "processes",
   "tool_workers"
 ]

@@ -58,7 +58,10 @@ const stores = Layer.merge(StoredPlatform.layer, StoredWorlds.layer)
 /** Its stores over those of a runtime, in memory or in SQL, and its operations. */
 export const layer = featureLayer<Stores>(groups, {
   ephemeral: stores,
-  sql: () => Promise.resolve(stores)
+  sql: () =>
+    import("../../sql/spectral/SpectralTables.ts").then((tables) =>
+      Layer.provide(stores, tables.layer)
+    )
 })
 
 export interface Options {

@@ -10,27 +10,30 @@ import type { Listen } from "../../http/server/NodeServer.ts"
 
 /** A token that may call the API, with at least 16 characters, or its digest, and the principal that it stands for. */
 export interface Token {
-  /** The token itself, for example 32 random bytes. It is not stored. */
+  /** The token itself, for example 32 random bytes: at least 16 characters. It is not stored. Absent = `sha256` is given. */
   readonly token?: string | Redacted.Redacted
-  /** SHA-256 of the token's UTF-8, as 64 hex digits, if this process should not know the token. */
+  /** SHA-256 of the token's UTF-8, as 64 hex digits, if this process should not know the token. Absent = `token` is given. */
   readonly sha256?: string
+  /** Who calls with this token, and what it may do. */
   readonly principal: PrincipalInput
 }
 
 export interface Http extends Timed<Partial<Listen>> {
   /**
-   * The port of the service's own server; 0 = any free port. Absent = no server: `nodeListener` and `handler` are mounted
-   * elsewhere.
+   * The port of the service's own server, 0 to 65,535; 0 = any free port. Absent = no server: `nodeListener` and `handler` are
+   * mounted elsewhere.
    */
   readonly port?: number
-  /** The tokens that may call the API; at most 100,000. */
+  /** The tokens that may call the API from the start, with their principals; at most 100,000. */
   readonly tokens: ReadonlyArray<Token>
-  /** Bounds, and the host names that are served. Absent settings have the defaults of `HttpSettings`. */
+  /** Bounds, and the host names that are served: the members of `HttpSettings`. Absent = its defaults. */
   readonly settings?: Timed<Partial<Omit<HttpSettings, "customer_agents">>>
 }
 
 export interface Options {
+  /** Where the server listens: `port` is needed. */
   readonly listen: Timed<Listen>
+  /** The tokens that may call the API, by their digests; at most 100,000. */
   readonly credentials: ReadonlyArray<Credential>
   /**
    * The agents for customers, and bounds. Absent settings have the defaults of `HttpSettings`. Fails with `InvalidInput` if

@@ -32,6 +32,7 @@ import type { RetentionOptions } from "../../sql/retention/Retention.ts"
 
 /** A connection URL, which begins with `postgres://` or `postgresql://`, and settings of its client. */
 export interface PostgresStore extends PostgresSettings {
+  /** The URL, with user and password. A URL of another kind rejects the start. */
   readonly postgres: string
 }
 
@@ -41,11 +42,14 @@ export interface PostgresStore extends PostgresSettings {
 export interface BindTo {
   /** `in_app`, or the name of a channel. */
   readonly channel: string
+  /** Where in that channel: an e-mail address, a Slack channel. */
   readonly address: string
+  /** The id of the principal who is told. */
   readonly recipient: string
 }
 
 export interface EventOptions {
+  /** The name of an agent of this process; another one rejects the start. */
   readonly agent: string
   /** The channels that a conversation is bound to if an event begins it. Absent = none: it is available only through this API. */
   readonly bindings?: ReadonlyArray<BindTo>
@@ -77,72 +81,135 @@ export type ToolServices =
 type ToolFamily = LocalToolRegistry.Family<unknown, ToolServices>
 
 export interface Options {
+  /** The agents of this process, as `AgentSpec.make` and `agent` make them; each name once. */
   readonly agents: ReadonlyArray<AgentSpec>
   /**
-   * Graphs of tools, loaded or as YAML or JSON texts (which needs the package `yaml`). Each becomes an agent with the graph's
-   * name, which answers by running the graph and calls no model.
+   * Agents that are graphs of tools: loaded, or as texts of YAML (needs the package `yaml`) or JSON. Each becomes an agent with
+   * the graph's name, which answers by running the graph and calls no model. Absent = none.
+   * @see src/graph/README.md
    */
   readonly graphs?: ReadonlyArray<string | ToolGraph>
-  /** Single tools and families of tools, as `tool`, `govern` and `remote` make them. */
+  /**
+   * Single tools and families of tools, as `tool`, `govern` and `remote` make them. Two with one key end the start. Absent =
+   * none.
+   * @see src/tool/README.md
+   */
   readonly tools?: ReadonlyArray<ToolFamily>
-  /** Tools that `tools` may replace by ones with the same plain name. */
+  /**
+   * Tools that `tools` may replace by ones with the same plain name. Absent = none.
+   * @see src/tool/README.md
+   */
   readonly shared?: ReadonlyArray<ToolFamily>
+  /**
+   * Families with a manifest, which states their namespaces and an order. `tools` may replace their tools by plain name. Absent =
+   * none.
+   * @see src/tool/README.md
+   */
   readonly plugins?: ReadonlyArray<LocalToolRegistry.Plugin<unknown, ToolServices>>
   /**
    * Features, such as `feature()` of `troupe/spectral`: each brings its tools, operations, event handlers and stores, whose
-   * tables it makes itself. At most 64, of different names.
+   * tables it makes itself. At most 64, of different names. Absent = none.
+   * @see layers/compose/README.md
    */
   readonly features?: ReadonlyArray<AnyFeature>
+  /**
+   * Handlers of outbox topics, such as webhooks. Absent = none.
+   * @see layers/channel/README.md
+   */
   readonly deliveries?: ReadonlyArray<Effect.Effect<RoomHandlers, unknown, ToolServices>>
-  /** MCP servers whose tools are imported; needs the package `@modelcontextprotocol/client`. */
+  /**
+   * MCP servers whose tools are imported; needs the package `@modelcontextprotocol/client`. Absent = none.
+   * @see layers/mcp/README.md
+   */
   readonly mcp?: McpOptions
-  /** Tools that are defined by configurations: operations, workflows and gateway actions of a host platform, and scripts. */
+  /**
+   * Tools that are defined by configurations: operations, workflows and gateway actions of a host platform, and scripts. Absent =
+   * none.
+   * @see layers/calls/README.md
+   */
   readonly toolConfigs?: Timed<ConfiguredTools.Options> & Pick<CodeTool.Options, "secrets">
   /**
-   * The model: a name such as `"anthropic/claude-sonnet-4-5"`, whose API key is in the environment; a model object of an AI SDK
-   * package, such as `openai("gpt-5")`; a list of these, which are tried in order (at most 64); or a Layer, such as those of
+   * A name such as `"anthropic/claude-sonnet-4-5"`, whose API key is in the environment; a model object of an AI SDK package,
+   * such as `openai("gpt-5")`; a list of these, which are tried in order (at most 64); or a Layer, such as those of
    * `troupe/models`.
+   * @see layers/model/README.md
    */
   readonly model: ModelChoice | ReadonlyArray<ModelChoice> | Layer.Layer<ModelGateway, unknown>
-  /** Counts the tokens of prompts, for example `GptTokenizer` of `troupe/models`. Absent = the tokens are estimated. */
+  /**
+   * Counts the tokens of prompts, for example `GptTokenizer` of `troupe/models`. Absent = the tokens are estimated.
+   * @see src/conversation/README.md
+   */
   readonly tokenizer?: Layer.Layer<never, unknown>
-  /** Which calls run, need approval or are refused; `policyOf` reads it from JSON. Absent = the tools' categories decide. */
+  /**
+   * Which calls run, need approval or are refused; `policyOf` reads it from JSON. Absent = the tools' categories decide.
+   * @see src/permission/README.md
+   */
   readonly policy?: Policy
-  /** The prices of models, which agents with a `cost_max` need. The start rejects if an entry cannot be right. */
+  /**
+   * The prices of models, which agents with a `cost_max` need. The start rejects if an entry cannot be right. Absent = nothing is
+   * costed.
+   * @see src/cost/README.md
+   */
   readonly prices?: PriceTable
-  /** Absent = `ephemeral`. */
+  /**
+   * `{ directory }`: PGlite in the process, one process a directory. `{ postgres: "postgres://..." }`: a server, with settings of
+   * its client. Absent = `"ephemeral"`: in memory, and gone with the process.
+   * @see layers/sql/README.md
+   */
   readonly store?: Store
   /**
    * Removes old data of finished work from a durable store; `{}` = with the usual ages. Absent = only results of queued calls,
    * memories, events and notices are removed, by their own settings.
+   * @see layers/sql/README.md
    */
   readonly retention?: Timed<RetentionOptions>
-  /** The agents of this process that customers may talk to. Absent = none: whoever is only a `customer` is refused. */
+  /** The names of the agents that customers may talk to. Absent = none: whoever is only a `customer` is refused. */
   readonly customer_agents?: ReadonlyArray<string>
   /**
-   * Where traces, metrics and logs are sent. Absent = to the collector that the standard `OTEL_*` variables name, if any; `true`
-   * = also to the default collector, or to the OpenTelemetry provider that the application registered; `false` = nowhere.
+   * Where traces, metrics and logs are sent. `true` = also to the default collector, or to the OpenTelemetry provider that the
+   * application registered; `false` = nowhere. Absent = to the collector that the standard `OTEL_*` variables name, if any.
+   * @see layers/telemetry/README.md
    */
   readonly telemetry?: boolean | Telemetry
-  /** Stores a record of every call besides the journal, for audits (see `records`). Absent = no. */
+  /**
+   * Stores a record of every call besides the journal, for audits (see `records`). Absent = no.
+   * @see src/replay/README.md
+   */
   readonly record?: boolean
-  /** Functions that are called with each finished call and each model turn, for metrics and logs. */
+  /**
+   * `{ call, turn }`: functions that are called with each finished call and each model turn, for metrics and logs. Absent = none.
+   */
   readonly observe?: ObserversInput
-  /** Channels through which people are notified, besides the in-app copy, such as `SlackChannel.adapter` of `troupe/layers`. */
+  /**
+   * Channels through which people are notified, such as `SlackChannel.adapter` of `troupe/layers`. Absent = people are told in
+   * the application alone.
+   * @see layers/channel/README.md
+   */
   readonly channels?: ReadonlyArray<
     Effect.Effect<ChannelAdapter, unknown, ToolServices | ChannelBindings>
   >
-  /** Bounds of files, by default those of `BlobBounds`: 20 MB a file, 10 GB a tenant, one day for a file that is not sent. */
+  /**
+   * Bounds of images and other files: `file_bytes_max`, `tenant_bytes_max`, what of it one customer brings (`customer_bytes_max`)
+   * and all of them (`customers_bytes_max`), and how long a file is kept that is not sent (`unsent_ms`). Absent = 20 MB, 10 GB, a
+   * quarter, three quarters, a day.
+   */
   readonly files?: Timed<Partial<BlobBounds>>
-  /** The HTTP API of this service: on a port, as functions to mount in a server of the application, or both. Absent = none. */
+  /**
+   * The HTTP API of this service: on a port, as functions to mount in a server of the application, or both. Absent = none.
+   * @see layers/http/README.md
+   */
   readonly http?: Http
-  /** The agent of this process that receives the events given to `publish`. Absent = events are not accepted. */
+  /**
+   * The agent of this process that receives the events given to `publish`. Absent = events are not accepted.
+   * @see layers/channel/README.md
+   */
   readonly events?: EventOptions
   /** How long a stop waits for the steps that are in flight, 0 to an hour; then it interrupts them. Absent = 5 s. */
   readonly drain_ms?: Time
   /**
-   * What the runs at work may take of the heap together, in bytes, by estimate: 8,000,000 or more. What finds no room waits in the
-   * store. No tenant, and so no run, takes more than half. Absent = half of V8's heap limit.
+   * What the runs at work may take of the heap together, in bytes, by estimate: 8,000,000 or more. What finds no room waits in
+   * the store. No tenant, and so no run, takes more than half. Absent = half of V8's heap limit.
+   * @see layers/runtime/README.md
    */
   readonly in_flight_bytes_max?: number
 }

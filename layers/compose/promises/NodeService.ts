@@ -53,6 +53,10 @@ export interface Send {
   readonly parts?: ReadonlyArray<PartInput>
   /** Absent = a new conversation. */
   readonly conversation?: string
+  /**
+   * Under one key a message is accepted once: a later one gives the same run, and is refused if it says something else. 1 to 200
+   * characters; a customer's keys are its own. Absent = each message is a new one.
+   */
   readonly idempotency_key?: string
   /**
    * The header `baggage` of the request that led to this message, as a run's tool sent it to another platform: the new run is

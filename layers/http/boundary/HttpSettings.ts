@@ -7,49 +7,55 @@ import type { AgentName } from "../../../src/value/Ids.ts"
 
 export interface HttpSettings {
   /**
-   * The largest body, in bytes. A larger one is refused before it is parsed. The default leaves room for a message of 1,000,000
-   * bytes and the usual escapes.
+   * The largest body, in bytes, with room for a message of 1,000,000 bytes and the usual escapes. A larger one is refused before
+   * it is parsed (413). Absent = 2,000,000.
    */
   readonly body_bytes_max: number
-  /** The maximum number of event streams that are open at the same time: in all, for one tenant, and for one principal. */
+  /** The most event streams that are open at once in the process; further ones are refused (503). Absent = 1,000. */
   readonly streams_max: number
+  /** The same of one tenant (429). Absent = 250. */
   readonly streams_tenant_max: number
+  /** The same of one principal (429). Absent = 50. */
   readonly streams_principal_max: number
   /**
-   * The maximum text that the readers of all event streams together have not taken yet, in UTF-16 units of frames above 16,384
-   * units. Beyond it the connection whose frame has waited longest is closed, and its client resumes from its cursor.
+   * What the readers of all event streams together have not taken yet, in UTF-16 units of frames above 16,384 units. Beyond it
+   * the connection whose frame has waited longest is closed, and its client resumes from its cursor. Absent = 16,000,000, and a
+   * 32nd of the heap limit's bytes where that is less.
    */
   readonly unread_units_max: number
   /**
-   * The maximum of all other responses that their readers have not taken yet, in bytes of those above 16,384 bytes. Beyond it the
-   * connection whose response has waited longest is closed.
+   * What the readers of all other responses have not taken yet, in bytes of responses above 16,384 bytes. Beyond it the
+   * connection whose response has waited longest is closed. Absent = 128,000,000.
    */
   readonly unsent_bytes_max: number
   /**
-   * The maximum number of messages per minute; the messages of a whole minute may come at once. Further messages are answered
-   * with 429 and `Retry-After`.
+   * The most messages of one principal in a minute; they may come at once. Further ones are refused (429) with `Retry-After`.
+   * Absent = 300.
    */
   readonly messages_principal_per_minute: number
+  /** The same of one tenant. Absent = 1,200. */
   readonly messages_tenant_per_minute: number
-  /** The same limit for all authenticated requests. */
+  /** The most authenticated requests of one principal in a minute, messages among them (429). Absent = 6,000. */
   readonly requests_principal_per_minute: number
+  /** The same of one tenant. Absent = 24,000. */
   readonly requests_tenant_per_minute: number
-  /** The interval of comments that keep an event stream alive, in ms. */
+  /** The interval of comments that keep an event stream alive, in ms; at each one its token is checked again. Absent = 15,000. */
   readonly heartbeat_ms: number
   /**
-   * Host names of this service, without ports, in addition to localhost, 127.0.0.1 and [::1]. Requests for other hosts are
-   * refused (421). Empty: a server on loopback accepts only those three, any other server accepts every host.
+   * Host names of this service, without ports, besides localhost, 127.0.0.1 and [::1]. Other hosts are refused (421). Absent =
+   * none: a server on loopback and a mounted API serve those three, any other server serves every host.
    */
   readonly hosts: ReadonlyArray<string>
   /**
    * The path under which clients find the API, such as `/agents`. Links begin with it, and requests may come with it or without
-   * it. Empty = the root, or the path that Express reports as removed.
+   * it. Absent = the root, or the path that Express reports as removed.
    */
   readonly base_path: string
-  /** Whether `/metrics` is served without a token. Only for a server that cannot be reached from outside. */
+  /** Whether `/metrics` is served without a token: only for a server that cannot be reached from outside. Absent = no. */
   readonly metrics_open: boolean
   /**
-   * The agents that customers may talk to. Customers do not find other agents; if the list is empty, customers are refused (403).
+   * The agents that customers may talk to; they find no others. An option of `start` itself there. Absent = none: customers are
+   * refused (403).
    */
   readonly customer_agents: ReadonlyArray<AgentName>
 }

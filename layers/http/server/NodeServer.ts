@@ -13,16 +13,16 @@ import { newCorrelation } from "./Edge.ts"
 export interface Listen {
   /** The address to listen on. Absent = 127.0.0.1, which only this machine can reach. */
   readonly host?: string | undefined
-  /** The port; 0 = any free one. */
+  /** The port, 0 to 65,535; 0 = any free one. */
   readonly port: number
   /**
-   * A connection without traffic for this long, in ms, is closed. That ends event streams whose client does not read;
-   * the client resumes from its cursor. More than the stream's `heartbeat_ms`. Absent = 60,000.
+   * After this time without traffic, in ms, a connection is closed. That ends event streams whose client does not read; it
+   * resumes from its cursor. More than the stream's `heartbeat_ms`. Absent = 60,000.
    */
   readonly stall_ms?: number | undefined
   /**
-   * A request with its body that takes longer than this, in ms, is answered with 408, and its connection is closed
-   * after twice this time at the latest. Absent = 60,000.
+   * How long a request may take to arrive with its body, in ms; then it is answered with 408, and its connection is closed after
+   * twice this time at the latest. Absent = 60,000.
    */
   readonly request_ms?: number | undefined
 }

@@ -29,8 +29,12 @@ export const Known = Context.Reference<Readonly<Record<string, Migration>>>(
 /** The number of this version's last migration. */
 export const newest: Effect.Effect<number> = Effect.map(Known, (known) => Object.keys(known).length)
 
-/** The table that lists the migrations that have run. */
-const list = "troupe.migrations"
+const first_list = "troupe.migrations"
+
+/** The table that lists which of `Known` have run. A feature has a list of its own. */
+export const List = Context.Reference<string>("troupe/sql/MigrationList", {
+  defaultValue: () => first_list
+})
 
 const Ran = Schema.Struct({ migration_id: Schema.Int, name: Schema.String })
 const decodeRan = rowDecoder(Ran, "migrations")
@@ -44,7 +48,7 @@ const places = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [found] = yield* Effect.flatMap(
     sql.unsafe(
-      `SELECT to_regnamespace('troupe') IS NOT NULL AS schema, to_regclass('${list}') IS NOT NULL AS list`
+      `SELECT to_regnamespace('troupe') IS NOT NULL AS schema, to_regclass('${first_list}') IS NOT NULL AS list`
     ),
     decodePlaces
   )
@@ -56,8 +60,10 @@ const places = Effect.gen(function* () {
  * has for the number, if it has one; `isOurs`: it has no other.
  */
 export const ran = Effect.gen(function* () {
-  if (!(yield* places).list) return []
   const sql = yield* SqlClient.SqlClient
+  const list = yield* List
+  const found = yield* sql.unsafe("SELECT WHERE to_regclass($1::text) IS NOT NULL", [list])
+  if (found.length === 0) return []
   const rows = yield* Effect.flatMap(
     sql.unsafe(`SELECT migration_id, name FROM ${list} ORDER BY migration_id`),
     decodeRan
@@ -144,9 +150,12 @@ const warnOfNewer = Effect.gen(function* () {
   if (typeof said === "string") yield* Effect.logWarning(said)
 })
 
-const migrate = Effect.flatMap(Known, (known) =>
-  Migrator.make({})({ loader: Migrator.fromRecord(known), table: list })
-)
+const migrate = Effect.gen(function* () {
+  return yield* Migrator.make({})({
+    loader: Migrator.fromRecord(yield* Known),
+    table: yield* List
+  })
+})
 
 /** Runs the missing migrations: in one process at a time, all or none, and without the time limits of statements. */
 const upgrade = Effect.gen(function* () {
@@ -190,7 +199,7 @@ export const run: Effect.Effect<
 )
 
 /** Fails where there is no store, or one that this version would migrate at its start. Changes nothing. */
-const requireCurrent = Effect.gen(function* () {
+export const requireCurrent = Effect.gen(function* () {
   yield* refuseEncoding
   yield* refuseForeign
   yield* refuseTooNew

@@ -18,16 +18,15 @@ import { SqlNotify } from "./SqlNotify.ts"
 
 export interface PostgresSettings {
   /**
-   * The most connections of the pool, 5 to 500; 13 by default. Up to three of them listen, and one holds the locks of this
-   * process's owners.
+   * The most connections of the pool, 5 to 500. Up to three of them listen, and one holds the locks of this process's owners.
+   * Absent = 13.
    */
   readonly connections_max?: number | undefined
-  /** The longest time that a statement may take, in ms; 30,000 by default. The server enforces it. */
+  /** The longest time that a statement may take, in ms, by the server's clock. Absent = 30,000. */
   readonly statement_timeout_ms?: number | undefined
   /**
-   * How long a statement may go unanswered, including the wait for a connection, in ms; by default 5,000 more than
-   * `statement_timeout_ms`. Past that, the server or the network has stopped, and the statement fails as if the connection was
-   * lost.
+   * How long a statement may go unanswered, including the wait for a connection, in ms. Past that, the server or the network has
+   * stopped, and the statement fails as if the connection was lost. Absent = 5,000 more than `statement_timeout_ms`.
    */
   readonly answer_timeout_ms?: number | undefined
 }

@@ -16,7 +16,7 @@ import { rowDecoder } from "../engine/DecodedRows.ts"
 import * as ExpiredRuns from "./ExpiredRuns.ts"
 
 export interface RetentionOptions {
-  /** How long a run is kept after its end, with its questions, messages and files, in ms. Absent = 90 days. */
+  /** How long a run is kept after its end, in ms: journal, messages, questions, files, its records. Absent = 90 days. */
   readonly runs_ms?: number
   /** How long records of calls, settled dead letters and results of queued calls are kept, in ms. Absent = 30 days. */
   readonly records_ms?: number

@@ -3,7 +3,7 @@
  */
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { MemoryPage, MemoryPlace, StaleScope } from "../../../services/MemoryStore.ts"
+import type { MemoryPage, RowReference, StaleScope } from "../../../services/MemoryStore.ts"
 import { candidates_max, ofOneTenant, page_max } from "../../../services/MemoryStore.ts"
 import { AgentName, Tenant } from "../../../src/value/Ids.ts"
 import type { MemoryScope, MemoryTier, NewMemoryRow } from "../../../src/memory/MemoryRow.ts"
@@ -30,7 +30,7 @@ const rowsOf = (sql: SqlClient.SqlClient, text: string, params: ReadonlyArray<un
 /** The row, or undefined. `lock` locks the row and its scope, so that nobody else writes there. */
 export const findRow = (
   sql: SqlClient.SqlClient,
-  { agent, id, tenant }: MemoryPlace,
+  { agent, id, tenant }: RowReference,
   lock = false
 ) =>
   Effect.map(

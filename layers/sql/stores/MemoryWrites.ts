@@ -5,7 +5,7 @@
 import { Clock, Effect, Schema } from "effect"
 import { SqlError } from "effect/sql"
 import type { SqlClient } from "effect/sql"
-import type { EndedScope, MemoryPlace } from "../../../services/MemoryStore.ts"
+import type { EndedScope, RowReference } from "../../../services/MemoryStore.ts"
 import { rows_max } from "../../../services/MemoryStore.ts"
 import { MemoryRefused } from "../../../src/memory/MemoryRefused.ts"
 import type { MemoryRow, MemoryScope, NewMemoryRow } from "../../../src/memory/MemoryRow.ts"
@@ -131,8 +131,8 @@ export const addRow = Effect.fnUntraced(function* (sql: Sql, row: NewMemoryRow) 
   return stored
 })
 
-export const undoRow = Effect.fnUntraced(function* (sql: Sql, place: MemoryPlace, by: string) {
-  const row = yield* findRow(sql, place, true)
+export const undoRow = Effect.fnUntraced(function* (sql: Sql, wanted: RowReference, by: string) {
+  const row = yield* findRow(sql, wanted, true)
   if (row === undefined) return yield* refused("superseded", "there is no such row")
   if (row.superseded_by !== undefined) {
     return yield* refused("superseded", "the row has a successor")
@@ -141,13 +141,13 @@ export const undoRow = Effect.fnUntraced(function* (sql: Sql, place: MemoryPlace
   const gone = yield* positions(
     sql,
     `UPDATE troupe.memory_rows SET undone_by = $2::text WHERE id = $1::uuid RETURNING position`,
-    [place.id, by]
+    [wanted.id, by]
   )
   yield* unindex(sql, gone)
   const restored = yield* positions(
     sql,
     `UPDATE troupe.memory_rows SET superseded_by = NULL WHERE id = $1::uuid AND superseded_by = $2::uuid RETURNING position`,
-    [row.supersedes ?? null, place.id]
+    [row.supersedes ?? null, wanted.id]
   )
   yield* index(sql, restored)
   const undone: MemoryRow = { ...row, undone_by: by }

@@ -12,8 +12,8 @@ import { namesIn } from "../../../src/erasure/ErasedValue.ts"
 import { candidateTexts, holdsId } from "../../../src/erasure/SubjectEraser.ts"
 import type { Tenant } from "../../../src/value/Ids.ts"
 import { token_texts } from "../../../src/permission/AccessToken.ts"
-import { personal_texts } from "../../../src/spectral/platform/contracts/RecordTexts.ts"
-import { candidate_texts } from "../../../src/spectral/worlds/contracts/WorldTexts.ts"
+import type { Erased } from "../engine/FeatureTables.ts"
+import { declared } from "../engine/FeatureTables.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction } from "../engine/SqlFailure.ts"
 import { textMember } from "../engine/StoredText.ts"
@@ -111,28 +111,43 @@ const marked: ReadonlyArray<Swept> = [
     where: "t.status > 1",
     saysWhose: true
   },
-  { table: "rule_candidates", columns: { draft: candidate_texts } },
-  { table: "platform_workspaces", columns: { workspace: personal_texts.workspace } },
-  { table: "platform_frameworks", columns: { framework: personal_texts.framework } },
-  { table: "platform_systems", columns: { card: personal_texts.system_card } },
-  { table: "platform_changesets", columns: { state: personal_texts.changeset_state } },
-  { table: "platform_clusters", columns: { triage: personal_texts.cluster_triage } },
-  {
-    table: "platform_drafts",
-    columns: { document: personal_texts.draft, state: personal_texts.draft }
-  },
   { table: "erasures", columns: { by: "text" } },
   { table: "idempotency_keys", columns: { asked: new Set(["by"]) }, where: "t.asked LIKE '{%'" }
 ]
-
-/** The removals come before the overwriting. */
-const swept = [...removed, ...marked]
 
 const isList = (columns: Swept["columns"]): columns is ReadonlyArray<string> =>
   Array.isArray(columns)
 
 const namesOf = ({ columns }: Swept): ReadonlyArray<string> =>
   isList(columns) ? columns : Object.keys(columns)
+
+/** Those of features, as they are declared in the database. */
+const sweptOf = ({ erased, name }: { readonly erased: Erased; readonly name: string }): Swept => ({
+  table: name,
+  columns: isRemoved(erased)
+    ? erased
+    : Object.fromEntries(
+        Object.entries(erased).map(([column, as]) => [
+          column,
+          typeof as === "string" ? as : new Set(as)
+        ])
+      )
+})
+
+const isRemoved = (erased: Erased): erased is ReadonlyArray<string> => Array.isArray(erased)
+
+/** All tables in which something is erased; the removals come before the overwriting. */
+const sweptIn = (sql: SqlClient.SqlClient) =>
+  Effect.map(declared(sql), (tables) => {
+    const of_features = tables.map(sweptOf).filter((each) => namesOf(each).length > 0)
+    const isRemoval = ({ columns }: Swept) => isList(columns)
+    return [
+      ...removed,
+      ...of_features.filter(isRemoval),
+      ...marked,
+      ...of_features.filter((each) => !isRemoval(each))
+    ]
+  })
 
 export interface Sweep {
   readonly sql: SqlClient.SqlClient
@@ -257,7 +272,7 @@ const sweepPage = Effect.fnUntraced(function* (sweep: Sweep, of: Swept, { from, 
  * say who owns them are erased too.
  */
 export const sweepTables = Effect.fnUntraced(function* (sweep: Sweep, isLast: boolean) {
-  for (const of of swept) {
+  for (const of of yield* sweptIn(sweep.sql)) {
     if (of.saysWhose === true && !isLast) continue
     yield* forEachPiece(
       sweep.sql,

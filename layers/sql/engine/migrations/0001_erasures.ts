@@ -1,5 +1,5 @@
 /**
- * Which erasures there were. Of whom is kept as a digest only, whose key is not.
+ * Which erasures there were, and what one does in the tables of features. Of whom is kept as a digest only, whose key is not.
  */
 export const statements: ReadonlyArray<string> = [
   `CREATE TABLE troupe.erasures (
@@ -16,6 +16,13 @@ export const statements: ReadonlyArray<string> = [
     ended_at int8,
     -- Rows by table, as JSON.
     erased text NOT NULL DEFAULT '{}'
+  )`,
+  // The tables of features.
+  `CREATE TABLE troupe.feature_tables (
+    name text COLLATE "C" PRIMARY KEY,
+    feature text NOT NULL,
+    -- What an erasure does with its rows, as JSON.
+    erased text NOT NULL
   )`,
   // A tenant's list.
   `CREATE INDEX erasures_tenant ON troupe.erasures (tenant, position)`

@@ -20,13 +20,11 @@ import { statements as events } from "./0001_events.ts"
 import { statements as files } from "./0001_files.ts"
 import { statements as memory } from "./0001_memory.ts"
 import { statements as outbox } from "./0001_outbox.ts"
-import { statements as platform } from "./0001_platform.ts"
 import { statements as runs } from "./0001_runs.ts"
 import { statements as stores } from "./0001_stores.ts"
 import { statements as tenants } from "./0001_tenants.ts"
 import { statements as tokens } from "./0001_tokens.ts"
 import { statements as tools } from "./0001_tools.ts"
-import { statements as worlds } from "./0001_worlds.ts"
 
 const statements = [
   ...runs,
@@ -39,8 +37,6 @@ const statements = [
   ...tools,
   ...stores,
   ...memory,
-  ...worlds,
-  ...platform,
   ...authorizations,
   ...channels,
   ...files,

@@ -34,28 +34,14 @@ const tables = [
   "notices",
   "outbox",
   "outbox_keys",
-  "platform_changesets",
-  "platform_clusters",
-  "platform_drafts",
-  "platform_errors",
-  "platform_failures",
-  "platform_frameworks",
-  "platform_scans",
-  "platform_systems",
-  "platform_workspaces",
-  "platform_worlds",
   "quarantine",
-  "rule_candidates",
   "run_details",
   "runs",
   "tool_messages",
   "tool_stops",
   "triples",
   "turn_costs",
-  "unknown_calls",
-  "world_eval_sets",
-  "world_rules",
-  "worlds"
+  "unknown_calls"
 ]
 
 const policies: ReadonlyArray<readonly [table: string, using: string]> = [

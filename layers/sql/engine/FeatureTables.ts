@@ -1,0 +1,165 @@
+/**
+ * The tables of a feature, beside those of every store: a feature declares its migrations, and of each table what an erasure does
+ * with its rows. Row security, the tenants' role and the erasure follow from that. The declaration is kept in the database, so
+ * that a process erases in the tables of a feature that it does not have.
+ */
+import { Effect, Layer, Schema } from "effect"
+import { Migrator, SqlClient } from "effect/sql"
+import { rowDecoder } from "./DecodedRows.ts"
+import { MayUpgrade } from "./MayUpgrade.ts"
+import * as Migrations from "./Migrations.ts"
+import { inTransaction } from "./SqlFailure.ts"
+import * as TenantReads from "./TenantReads.ts"
+
+/**
+ * What is overwritten in a column: `text`, the whole column, which is one text; `said`, what would be overwritten in an event of
+ * a run; or a list, these members of the record that the column holds as JSON.
+ */
+const Marked = Schema.Union([Schema.Literals(["text", "said"]), Schema.Array(Schema.String)])
+
+/**
+ * A list: the columns with texts from outside, and a row that names the subject is removed. A record: what is overwritten in each
+ * column, and the row stays. `{}`: nothing in it names a person.
+ */
+export const Erased = Schema.Union([
+  Schema.Array(Schema.String),
+  Schema.Record(Schema.String, Marked)
+])
+export type Erased = typeof Erased.Type
+
+export interface FeatureTables {
+  /** The feature's name: lower-case letters, digits and `_`. */
+  readonly feature: string
+  /** Statements by number and name (`0001_first`). Released ones are never changed, and each table is in the schema `troupe`. */
+  readonly migrations: Readonly<Record<string, ReadonlyArray<string>>>
+  /** Every table that the migrations make. Each has a column `tenant`, unless it is listed in `of_all`. */
+  readonly tables: Readonly<Record<string, Erased>>
+  /** Tables without rows of tenants. Absent = none. */
+  readonly of_all?: ReadonlyArray<string>
+}
+
+const identifier = Schema.String.check(Schema.isPattern(/^[a-z][a-z0-9_]{0,62}$/))
+
+const decodeDeclared = rowDecoder(
+  Schema.Struct({ name: identifier, erased: Schema.fromJsonString(Erased) }),
+  "tables of features"
+)
+
+/** What an erasure does in the tables of all features that the database has. */
+export const declared = (sql: SqlClient.SqlClient) =>
+  Effect.flatMap(
+    sql.unsafe("SELECT name, erased FROM troupe.feature_tables ORDER BY name"),
+    decodeDeclared
+  )
+
+const Found = Schema.Struct({
+  name: Schema.String,
+  of_tenant: Schema.Boolean,
+  secured: Schema.Boolean
+})
+const decodeFound = rowDecoder(Found, "tables of the schema")
+
+/** Tables that no other feature has. Those of every store are older than the feature, and so are left out where it is made. */
+const tablesNow = (sql: SqlClient.SqlClient, feature: string) =>
+  Effect.flatMap(
+    sql.unsafe(
+      `SELECT c.relname::text AS name, c.relrowsecurity AS secured, EXISTS (SELECT FROM pg_attribute a
+           WHERE a.attrelid = c.oid AND a.attname = 'tenant' AND NOT a.attisdropped) AS of_tenant
+         FROM pg_class c WHERE c.relnamespace = 'troupe'::regnamespace AND c.relkind IN ('r', 'p') AND c.relname !~ '^migrations'
+           AND NOT EXISTS (SELECT FROM troupe.feature_tables f WHERE f.name = c.relname AND f.feature <> $1::text)`,
+      [feature]
+    ),
+    decodeFound
+  )
+
+const wrong = (message: string) => new Migrator.MigrationError({ kind: "BadState", message })
+
+/** Secures the tables and keeps what is declared of them. Fails where a table and its declaration do not fit. */
+const declare = Effect.fnUntraced(function* (
+  { feature, of_all = [], tables }: FeatureTables,
+  before: ReadonlySet<string>
+) {
+  const sql = yield* SqlClient.SqlClient
+  const found = new Map((yield* tablesNow(sql, feature)).map((each) => [each.name, each]))
+  const undeclared = [...found.keys()].find(
+    (name) => !before.has(name) && !Object.hasOwn(tables, name)
+  )
+  if (undeclared !== undefined) {
+    return yield* wrong(
+      `feature ${feature} makes the table ${undeclared}, which it does not declare`
+    )
+  }
+  for (const [name, erased] of Object.entries(tables)) {
+    const table = found.get(name)
+    if (table === undefined) {
+      return yield* wrong(`feature ${feature} declares the table ${name}, which is not there`)
+    }
+    if (table.of_tenant === of_all.includes(name)) {
+      return yield* wrong(
+        table.of_tenant
+          ? `the table ${name} of feature ${feature} has a column tenant, so it is not of all tenants`
+          : `the table ${name} of feature ${feature} has no column tenant, so nothing keeps tenants apart in it`
+      )
+    }
+    if (table.of_tenant && !table.secured) {
+      yield* sql.unsafe(`ALTER TABLE troupe.${name} ENABLE ROW LEVEL SECURITY`)
+      yield* sql.unsafe(
+        `CREATE POLICY of_tenant ON troupe.${name} FOR SELECT USING (tenant = current_setting('troupe.tenant', true))`
+      )
+    }
+    yield* sql.unsafe(
+      `INSERT INTO troupe.feature_tables (name, feature, erased) VALUES ($1::text, $2::text, $3::text)
+       ON CONFLICT (name) DO UPDATE SET erased = excluded.erased`,
+      [name, feature, JSON.stringify(erased)]
+    )
+  }
+  yield* sql.unsafe(
+    "DELETE FROM troupe.feature_tables WHERE feature = $1::text AND name <> ALL ($2::text[])",
+    [feature, Object.keys(tables)]
+  )
+})
+
+/** The declaration of a process that a newer one has overtaken says nothing any more. */
+const isNewest = Effect.gen(function* () {
+  const last = Math.max(0, ...(yield* Migrations.ran).map(({ id }) => id))
+  return last <= (yield* Migrations.newest)
+})
+
+const migrated = Effect.fnUntraced(function* (of: FeatureTables) {
+  const sql = yield* SqlClient.SqlClient
+  const before = new Set((yield* tablesNow(sql, of.feature)).map(({ name }) => name))
+  yield* Migrations.run
+  if (yield* isNewest) yield* declare(of, before)
+})
+
+/**
+ * Makes the tables, in one transaction with their row security, or fails and changes nothing. Needs a database that has the
+ * tables of every store. Reads of tenants are given with it, because they need the right to read these tables.
+ */
+export const layer = (
+  of: FeatureTables
+): Layer.Layer<TenantReads.TenantReads, Migrations.StartError, SqlClient.SqlClient> => {
+  const migrations = Object.fromEntries(
+    Object.entries(of.migrations).map(([name, statements]) => [
+      name,
+      SqlClient.SqlClient.use((sql) =>
+        Effect.forEach(statements, (statement) => sql.unsafe(statement), { discard: true })
+      )
+    ])
+  )
+  const make = Effect.gen(function* () {
+    if (!(yield* MayUpgrade)) return yield* Migrations.requireCurrent
+    const sql = yield* SqlClient.SqlClient
+    yield* Effect.catchTag(inTransaction(sql)(migrated(of)), "StoreError", Effect.die)
+  })
+  const made = Layer.effectDiscard(make).pipe(
+    Layer.provide(
+      Layer.merge(
+        Layer.succeed(Migrations.Known, migrations),
+        Layer.succeed(Migrations.List, `troupe.migrations_${of.feature}`)
+      )
+    )
+  )
+  // Not that of the stores beneath, which was made before these tables.
+  return Layer.provide(Layer.fresh(TenantReads.layer), made)
+}

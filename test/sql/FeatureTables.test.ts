@@ -1,0 +1,208 @@
+/** The tables that a feature makes beside those of every store: row security, declarations, later versions, and what is refused. */
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import * as FeatureTables from "../../layers/sql/engine/FeatureTables.ts"
+import { MayUpgrade } from "../../layers/sql/engine/MayUpgrade.ts"
+import { TenantReads } from "../../layers/sql/engine/TenantReads.ts"
+import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
+import { SubjectErasure } from "../../services/SubjectErasure.ts"
+import { Tenant } from "../../src/value/Ids.ts"
+import { engines } from "./Engines.ts"
+
+const acme = Tenant.make("acme")
+
+const notes = `CREATE TABLE troupe.shop_notes (
+  tenant text NOT NULL, id int4 NOT NULL, about text NOT NULL, note text NOT NULL, PRIMARY KEY (tenant, id))`
+const settings = `CREATE TABLE troupe.shop_settings (
+  tenant text PRIMARY KEY, muted boolean NOT NULL DEFAULT false, record text NOT NULL DEFAULT '{}')`
+
+const shop = {
+  feature: "shop",
+  migrations: { "0001_first": [notes, settings] },
+  tables: { shop_notes: ["about", "note"], shop_settings: { record: ["by"] } }
+} satisfies FeatureTables.FeatureTables
+
+const made = (of: FeatureTables.FeatureTables) =>
+  Effect.scoped(Effect.asVoid(Layer.build(Layer.fresh(FeatureTables.layer(of)))))
+
+/** What there is of the feature: its tables with their security, its declarations and its list. */
+const state = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const tables = yield* sql.unsafe(
+    `SELECT c.relname::text AS name, c.relrowsecurity AS secured,
+       (SELECT count(*)::int4 FROM pg_policies p WHERE p.tablename = c.relname) AS policies
+     FROM pg_class c WHERE c.relnamespace = 'troupe'::regnamespace AND c.relkind = 'r' AND c.relname ~ '^shop_' ORDER BY 1`
+  )
+  const declared = yield* sql.unsafe(
+    "SELECT name, erased FROM troupe.feature_tables WHERE feature = 'shop' ORDER BY name"
+  )
+  return [tables, declared].map((rows) => rows.map((row) => Object.values(row)))
+})
+
+const whole = [
+  [
+    ["shop_notes", true, 1],
+    ["shop_settings", true, 1]
+  ],
+  [
+    ["shop_notes", '["about","note"]'],
+    ["shop_settings", '{"record":["by"]}']
+  ]
+]
+
+const add = (tenant: string, id: number, note: string) =>
+  SqlClient.SqlClient.use((sql) =>
+    sql.unsafe("INSERT INTO troupe.shop_notes VALUES ($1::text, $2::int4, $3::text, $3::text)", [
+      tenant,
+      id,
+      JSON.stringify(note)
+    ])
+  )
+
+for (const [engine, client] of engines) {
+  layer(client, { excludeTestServices: true, timeout: "2 minutes" })(
+    `the tables of a feature (${engine})`,
+    (it) => {
+      it.effect(
+        "are made once, each with row security, and keep one tenant's rows from another",
+        () =>
+          Effect.gen(function* () {
+            yield* made(shop)
+            assert.deepStrictEqual(yield* state, whole)
+            yield* made(shop)
+            assert.deepStrictEqual(yield* state, whole)
+            yield* add("acme", 1, "ours")
+            yield* add("other", 1, "theirs")
+            const sql = yield* SqlClient.SqlClient
+            const seen = yield* Effect.scoped(
+              Effect.flatMap(Layer.build(Layer.fresh(FeatureTables.layer(shop))), (context) =>
+                Effect.provideContext(
+                  TenantReads.use((reads) =>
+                    reads.of(acme)(sql.unsafe("SELECT note FROM troupe.shop_notes"))
+                  ),
+                  context
+                )
+              )
+            )
+            assert.deepStrictEqual(
+              seen.map((row) => ({ ...row })),
+              [{ note: '"ours"' }]
+            )
+          })
+      )
+
+      it.effect("are erased in by a process that does not have the feature", () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          yield* add("acme", 2, "olga called")
+          yield* sql.unsafe(
+            `INSERT INTO troupe.shop_settings (tenant, record) VALUES ('acme', '{"by":"olga","to":"olga"}')`
+          )
+          const report = yield* Effect.scoped(
+            Effect.flatMap(Layer.build(Layer.fresh(SqlStores.layer)), (context) =>
+              Effect.provideContext(
+                SubjectErasure.use((erasure) =>
+                  erasure.erase({ tenant: acme, subject: "olga", by: "ann" })
+                ),
+                context
+              )
+            )
+          )
+          assert.strictEqual(report.erased["shop_notes"], 1)
+          assert.strictEqual(report.erased["shop_settings"], 1)
+          const left = yield* sql.unsafe<{ readonly note: string }>(
+            "SELECT note FROM troupe.shop_notes WHERE tenant = 'acme'"
+          )
+          assert.deepStrictEqual(
+            left.map(({ note }) => note),
+            ['"ours"']
+          )
+          const [kept] = yield* sql.unsafe<{ readonly record: string }>(
+            "SELECT record FROM troupe.shop_settings"
+          )
+          const record: unknown = JSON.parse(kept!.record)
+          assert.deepInclude(record as object, { to: "olga" })
+          assert.notDeepInclude(record as object, { by: "olga" })
+        })
+      )
+
+      it.effect("change with a later version, which an earlier one beside it does not undo", () =>
+        Effect.gen(function* () {
+          const later = {
+            ...shop,
+            migrations: {
+              ...shop.migrations,
+              "0002_color": ["ALTER TABLE troupe.shop_settings ADD color text"]
+            },
+            tables: { ...shop.tables, shop_settings: { record: ["by"], color: "text" } }
+          } satisfies FeatureTables.FeatureTables
+          const looked = yield* Effect.flip(Effect.provideService(made(later), MayUpgrade, false))
+          assert.include(looked.message, "it has migration 1 of 2")
+          assert.deepStrictEqual(yield* state, whole)
+          yield* made(later)
+          yield* made(shop)
+          const [, declared] = yield* state
+          assert.deepStrictEqual(declared![1], [
+            "shop_settings",
+            '{"record":["by"],"color":"text"}'
+          ])
+          yield* SqlClient.SqlClient.use((sql) =>
+            Effect.forEach(
+              [
+                "DROP TABLE troupe.shop_notes, troupe.shop_settings, troupe.migrations_shop",
+                "DELETE FROM troupe.feature_tables WHERE feature = 'shop'"
+              ],
+              (statement) => sql.unsafe(statement)
+            )
+          )
+        })
+      )
+
+      it.effect(
+        "are refused where they and their declaration do not fit, and nothing is made",
+        () =>
+          Effect.gen(function* () {
+            const { shop_settings: _left, ...one } = shop.tables
+            const bare = ["CREATE TABLE troupe.shop_bare (id int4)"]
+            const wrong: ReadonlyArray<readonly [FeatureTables.FeatureTables, string]> = [
+              [
+                { ...shop, tables: one },
+                "makes the table shop_settings, which it does not declare"
+              ],
+              [
+                { ...shop, tables: { ...shop.tables, shop_none: {} } },
+                "declares the table shop_none, which is not there"
+              ],
+              [
+                { feature: "shop", migrations: { "0001_first": bare }, tables: { shop_bare: {} } },
+                "has no column tenant"
+              ],
+              [
+                { ...shop, of_all: ["shop_notes"] },
+                "has a column tenant, so it is not of all tenants"
+              ],
+              [
+                { ...shop, migrations: { "0001_first": [notes, "SELECT 1 / 0"] } },
+                "division by zero"
+              ]
+            ]
+            for (const [of, said] of wrong) {
+              const error = yield* Effect.flip(made(of))
+              assert.strictEqual(error._tag, "MigrationError")
+              assert.include(error.message, said)
+              assert.deepStrictEqual(yield* state, [[], []])
+            }
+            // What is of all tenants says so.
+            yield* made({
+              feature: "shop",
+              migrations: { "0001_first": bare },
+              tables: { shop_bare: {} },
+              of_all: ["shop_bare"]
+            })
+            assert.deepStrictEqual((yield* state)[0], [["shop_bare", false, 0]])
+          })
+      )
+    }
+  )
+}
