@@ -26,10 +26,13 @@ const holds = (cell: Cell, test: Test): boolean => {
   return how === ">" ? cell > given : cell >= given
 }
 
-const fits = (row: Row, where: Where): boolean =>
-  Object.entries(where).every(
-    ([name, test]) => test === undefined || holds(row[name] ?? null, test)
+/** Whether a row passes these tests. */
+const fitting = (where: Where): ((row: Row) => boolean) => {
+  const tests = Object.entries(where).filter(
+    (each): each is [string, Test] => each[1] !== undefined
   )
+  return (row) => tests.every(([name, test]) => holds(row[name] ?? null, test))
+}
 
 const placeOf = (row: Row, column: string): Cell =>
   column.startsWith("-") ? -Number(row[column.slice(1)]) : (row[column] ?? null)
@@ -73,8 +76,10 @@ class MemoryTable {
   }
 
   find({ after, descends = false, limit, or, order = [], skip = 0, where }: RowQuery): Array<Row> {
+    const fits = fitting(where)
+    const others = or?.map(fitting)
     let found = Array.from(this.#all(where)).filter(
-      (row) => fits(row, where) && (or === undefined || or.some((each) => fits(row, each)))
+      (row) => fits(row) && (others === undefined || others.some((each) => each(row)))
     )
     const by = compare(order, descends)
     if (after !== undefined) {

@@ -184,7 +184,7 @@ const proposals = (driver: Driver): RuleProposals["Service"] => {
       // Another proposal with the same id came first.
       const first = added > 0 ? undefined : yield* rows.one(key)
       return candidateOf(first ?? { ...proposed, position: 0 })
-    }),
+    }, driver.transaction),
     open: (tenant, world_id, limit) =>
       Effect.map(
         rows.all({ where: { tenant, world_id, status: "proposed" }, order: ["position"], limit }),
