@@ -3,7 +3,7 @@
  * needs nothing but `npm start` or `npm test`. Plain JavaScript without imports from node_modules:
  * it runs on any Node from 20 on, before Node 24 (a devDependency) exists.
  */
-import { spawnSync } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { basename, join } from "node:path"
@@ -35,33 +35,59 @@ const complete = () => {
   return manifests.every((file) => statSync(installed).mtimeMs >= statSync(at(file)).mtimeMs)
 }
 
-/** The npm that runs this script, or the one on the path when another package manager does. */
-const npm = (args) => {
-  const running = process.env.npm_execpath ?? ""
-  const stdio = ["ignore", "inherit", "inherit"]
-  return /^npm(-cli)?\.c?js$/.test(basename(running))
-    ? spawnSync(process.execPath, [running, ...args], { cwd: root, stdio })
-    : spawnSync("npm", args, { cwd: root, stdio, shell: process.platform === "win32" })
+/**
+ * Says how many packages of the lockfile are there: on a terminal in one line every second, elsewhere in a line every five. Those
+ * of other platforms stay away. `command/Progress.ts` needs a Node that reads TypeScript, which may not be there yet.
+ */
+const watchPackages = () => {
+  const lockfile = readFileSync(at("package-lock.json"), "utf8")
+  const places = [...lockfile.matchAll(/^ {4}"(node_modules\/[^"]+)": \{/gm)].map(([, it]) => it)
+  const { isTTY } = process.stderr
+  const began = Date.now()
+  const timer = setInterval(
+    () => {
+      const there = places.filter((place) => existsSync(at(`${place}/package.json`))).length
+      const s = Math.round((Date.now() - began) / 1_000)
+      const text = `installing: ${there} of ${places.length} packages, ${(there / s).toFixed(1)} a second, ${s} s`
+      process.stderr.write(isTTY ? `\r\u001b[2K${text}` : `${text}\n`)
+    },
+    isTTY ? 1_000 : 5_000
+  )
+  return () => {
+    clearInterval(timer)
+    if (isTTY) process.stderr.write("\r\u001b[2K")
+  }
 }
+
+/** The npm that runs this script, or the one on the path when another package manager does. Gives why it failed. */
+const npm = (args) =>
+  new Promise((settle) => {
+    const running = process.env.npm_execpath ?? ""
+    const options = { cwd: root, stdio: ["ignore", "inherit", "inherit"] }
+    const child = /^npm(-cli)?\.c?js$/.test(basename(running))
+      ? spawn(process.execPath, [running, ...args], options)
+      : spawn("npm", args, { ...options, shell: process.platform === "win32" })
+    child.on("error", ({ message }) => settle(`npm did not start: ${message}`))
+    child.on("close", (code) =>
+      settle(code === 0 ? undefined : "npm install failed; see the lines above")
+    )
+  })
 
 if (!complete()) {
   console.error("Installing dependencies (once) ...")
+  const ended = watchPackages()
   // Node 24 and the test tools are devDependencies: NODE_ENV=production must not leave them out.
-  const ran = npm([
+  const failure = await npm([
     "install",
     "--include=dev",
     "--no-save",
     "--no-audit",
     "--no-fund",
+    "--no-progress",
     "--loglevel=error"
   ])
-  if (ran.status !== 0) {
-    give(
-      ran.error === undefined
-        ? "npm install failed; see the lines above"
-        : `npm did not start: ${ran.error.message}`
-    )
-  }
+  ended()
+  if (failure !== undefined) give(failure)
   writeFileSync(stamp, digest)
 }
 

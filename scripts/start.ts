@@ -9,15 +9,12 @@ import type { Scope } from "effect"
 import { Command } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { SqlError } from "effect/sql"
-import * as OperationsTools from "../layers/spectral/agents/OperationsTools.ts"
 import * as WebhookDelivery from "../layers/channel/WebhookDelivery.ts"
 import * as NodeMain from "../layers/compose/entries/NodeMain.ts"
-import * as Platform from "../layers/compose/assembly/Platform.ts"
 import * as Runtime from "../layers/compose/assembly/Runtime.ts"
 import * as Server from "../layers/compose/entries/Server.ts"
 import * as Stores from "../layers/compose/assembly/StoreLayers.ts"
 import * as Spectral from "../layers/compose/entries/Spectral.ts"
-import * as Worlds from "../layers/compose/assembly/Worlds.ts"
 import * as ModelFromEnv from "../layers/model/providers/ModelFromEnv.ts"
 import * as ScriptedModelGateway from "../layers/model/tape/ScriptedModelGateway.ts"
 import * as OutboxRelay from "../layers/runtime/relay/OutboxRelay.ts"
@@ -263,22 +260,17 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
   const added = yield* addedBy(flags, file, data)
   const worlds = sampleWorlds()
   const published = worlds.map(({ world }) => world)
+  const spectral = Spectral.feature({ worlds: published })
   const runtime = Runtime.layer({
     agents: [
       operationsHere,
-      ...(yield* Effect.fromResult(Worlds.agents(published))),
+      ...(yield* Effect.fromResult(Spectral.worldAgents(published))),
       ...(yield* Effect.fromResult(spectralAgents())),
       ...added.agents
     ],
-    tools: [
-      OperationsTools.tools,
-      Worlds.askWorldAgent,
-      ...Worlds.tools(published),
-      ...Platform.tools,
-      ...added.tools
-    ],
+    tools: [...spectral.tools, ...added.tools],
     resolved: added.resolved,
-    deliveries: [webhooksTo(receiver), Platform.worldViews],
+    deliveries: [webhooksTo(receiver), ...spectral.deliveries],
     policy
   }).pipe(
     Layer.provide(Option.match(chosen, { onNone: () => scripted, onSome: (model) => model.layer })),
@@ -293,10 +285,9 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
   })
   // Sent where the standard OTEL_ variables say; without them nothing is sent.
   const telemetry = yield* Effect.promise(() => OpenTelemetry.layer(undefined, process.env))
-  const app = Layer.merge(server, Worlds.connected).pipe(
+  const app = Layer.merge(server, spectral.over).pipe(
     Layer.provideMerge(runtime),
-    Layer.provideMerge(Worlds.runner),
-    Layer.provideMerge(Spectral.layer),
+    Layer.provideMerge(spectral.layer),
     Layer.provideMerge(stores),
     Layer.provideMerge(telemetry)
   )

@@ -81,7 +81,7 @@ export class RunList extends Context.Service<
     standing: Effect.Effect<Standing, StoreError>
     /**
      * Agents with messages or unfinished runs that neither the caller nor another living process hosts, and other needs of runs
-     * (`RunJournal.handOver`) that no single process hosts together. Sorted by tenant and agent; at most 500.
+     * (`RunOwnership.handOver`) that no single process hosts together. Sorted by tenant and agent; at most 500.
      */
     unhosted(query: UnhostedQuery): Effect.Effect<ReadonlyArray<UnhostedWork>, StoreError>
   }

@@ -23,12 +23,19 @@ import type { OutboxReader } from "./OutboxReader.ts"
 import type { OutboxReplayer } from "./OutboxReplayer.ts"
 import type { Rows } from "./Rows.ts"
 import type { RunJournal } from "./RunJournal.ts"
+import type { RunNews } from "./RunNews.ts"
+import type { RunOwnership } from "./RunOwnership.ts"
+import type { RunQuarantine } from "./RunQuarantine.ts"
+import type { RunReader } from "./RunReader.ts"
 import type { RunList } from "./RunList.ts"
 import type { SubjectErasure } from "./SubjectErasure.ts"
 import type { TaskStore } from "./TaskStore.ts"
 import type { ToolQueue } from "./ToolQueue.ts"
 import type { ToolStops } from "./ToolStops.ts"
 import type { TriplePublisher } from "./semstreams/TriplePublisher.ts"
+
+/** The journal of runs: one store answers all of them. */
+export type RunPorts = RunJournal | RunNews | RunOwnership | RunQuarantine | RunReader
 
 export type Stores =
   | AccessTokens
@@ -51,8 +58,8 @@ export type Stores =
   | OutboxReader
   | OutboxReplayer
   | Rows
-  | RunJournal
   | RunList
+  | RunPorts
   | SubjectErasure
   | TaskStore
   | ToolQueue

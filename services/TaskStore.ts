@@ -17,7 +17,7 @@ import type {
 import type { Address, ConversationId, MessageId, RunId, Tenant } from "../src/value/Ids.ts"
 import type { Roles } from "../src/principal/Principal.ts"
 import type { RunAccepted } from "../src/run/RunEvent.ts"
-import type { Claim } from "./RunJournal.ts"
+import type { Claim } from "./RunOwnership.ts"
 import type { StoreError } from "./StoreError.ts"
 
 export interface NewTask extends MessageExtras {
@@ -42,7 +42,7 @@ export interface NewTask extends MessageExtras {
   /** The id of the outbox message that dispatches the task. */
   readonly message_id: MessageId
   /**
-   * With a claim, the caller begins the task's run itself under this claim (`RunJournal.begin`), unless the store begins it.
+   * With a claim, the caller begins the task's run itself under this claim (`RunOwnership.begin`), unless the store begins it.
    * Absent = a relay delivers the task.
    */
   readonly claim?: DispatchClaim | undefined

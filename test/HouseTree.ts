@@ -63,7 +63,7 @@ export const contextOf = (path: string): string | undefined => {
 
 /** The context core: the runtime's outbox and its journal, with what writes, relays and reads them. */
 export const isCore = (path: string): boolean =>
-  /^(services\/(Outbox|RunJournal|TaskStore|ApprovalRecords)|layers\/(runtime|sql\/(journal|outbox))\/)/.test(
+  /^(services\/(Outbox|Run(Journal|News|Ownership|Quarantine|Reader)|TaskStore|ApprovalRecords)|layers\/(runtime|sql\/(journal|outbox))\/)/.test(
     path
   )
 
@@ -123,7 +123,7 @@ export const inner: Readonly<Record<string, Readonly<Record<string, ReadonlyArra
     actor: ["loop", "approval", "directory", "feed", "fiber", "tool", "relay"],
     loop: ["feed", "fiber", "tool"],
     replay: ["loop", "directory", "fiber", "tool"],
-    queue: ["relay", "tool"],
+    queue: ["fiber", "relay", "tool"],
     relay: ["tool"],
     approval: ["feed", "fiber", "tool"],
     directory: ["tool"],

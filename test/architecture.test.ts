@@ -256,7 +256,7 @@ describe("architecture", () => {
       ["layers/http/handlers/A.ts", "../../service/B.ts"],
       ["layers/sql/stores/A.ts", "../../stores/B.ts"],
       ["layers/ephemeral/A.ts", "../stores/B.ts"],
-      ["layers/sql/engine/migrations/0001_first.ts", "./0001_runs.ts"],
+      ["layers/sql/engine/migrations/0001_start.ts", "./0001_runs.ts"],
       ["src/spectral/platform/A.ts", "../worlds/contracts/WorldId.ts"],
       ["src/spectral/agents/A.ts", "../platform/contracts/PlatformEvent.ts"],
       ["layers/http/A.ts", "../../services/spectral/platform/contracts/ScanReader.ts"],

@@ -43,6 +43,7 @@ const together = [
   "run",
   "runtime",
   "schema",
+  "feature",
   "semstreams",
   "service",
   "simulation",

@@ -5,6 +5,7 @@ import { Clock, Effect, Layer } from "effect"
 import type { BlobHolder, BlobLabel, BlobShare, HeldBlob } from "../../services/BlobStore.ts"
 import { BlobStore } from "../../services/BlobStore.ts"
 import { FileNotFound, FilesFull } from "../../src/conversation/Part.ts"
+import { Counts } from "../../src/value/Counts.ts"
 import type { RunId, Tenant } from "../../src/value/Ids.ts"
 import { EphemeralStore, tenantKey } from "./EphemeralStore.ts"
 
@@ -32,9 +33,9 @@ const useKey = (holder: BlobHolder): string =>
 /** The stored files, their uses, and which of those uses are unsure. */
 class Blobs {
   readonly #blobs = new Map<string, Blob>()
-  readonly #totals = new Map<Tenant, number>()
+  readonly #totals = new Counts<Tenant>()
   /** By tenant and customer; the customer '' stands for all of them. */
-  readonly #shares = new Map<string, number>()
+  readonly #shares = new Counts()
   readonly unsure = new Set<Use>()
 
   of(tenant: Tenant, digest: string): Blob | undefined {
@@ -42,16 +43,14 @@ class Blobs {
   }
 
   #shareOf(tenant: Tenant, customer: string): number {
-    return this.#shares.get(tenantKey(tenant, customer)) ?? 0
+    return this.#shares.of(tenantKey(tenant, customer))
   }
 
   /** Changes what the tenant and the customer, if there is one, have. */
   #count(tenant: Tenant, customer: string | undefined, bytes: number): void {
-    this.#totals.set(tenant, (this.#totals.get(tenant) ?? 0) + bytes)
+    this.#totals.add(tenant, bytes)
     for (const each of customer === undefined ? [] : [customer, ""]) {
-      const share = this.#shareOf(tenant, each) + bytes
-      if (share === 0) this.#shares.delete(tenantKey(tenant, each))
-      else this.#shares.set(tenantKey(tenant, each), share)
+      this.#shares.add(tenantKey(tenant, each), bytes)
     }
   }
 
@@ -71,7 +70,7 @@ class Blobs {
         return new FilesFull({ bytes_max: customers_bytes_max, share: "customers" })
       }
     }
-    return (this.#totals.get(tenant) ?? 0) + bytes > tenant_bytes_max
+    return this.#totals.of(tenant) + bytes > tenant_bytes_max
       ? new FilesFull({ bytes_max: tenant_bytes_max })
       : undefined
   }

@@ -137,10 +137,7 @@ const writeTask = (
     return
   stored.task = { ...stored.task, status, ...(reason === undefined ? undefined : { reason }) }
   if (status !== "complete" && status !== "failed") return
-  const { actor } = run
-  const left = (store.waiting.get(actor) ?? 1) - 1
-  if (left > 0) store.waiting.set(actor, left)
-  else store.waiting.delete(actor)
+  store.waiting.add(run.actor, -1)
 }
 
 const writeAnswer = (store: Store, run: StoredRun, answer: AnswerMessage, at: number) => {

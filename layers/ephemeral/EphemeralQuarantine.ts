@@ -1,11 +1,15 @@
 /**
- * Runs in quarantine: lists them, reads their entries unchecked, and releases them. Private to this room.
+ * Runs in quarantine: puts them there, lists them, reads their entries unchecked, and releases them. Private to this room.
  */
-import { Effect, Result } from "effect"
-import type { RawPage, RunJournal } from "../../services/RunJournal.ts"
+import { Clock, Effect, Result } from "effect"
+import type { RawPage, RunQuarantine } from "../../services/RunQuarantine.ts"
+import { announceLostRecord, announceQuarantine } from "../../services/RunQuarantine.ts"
 import type { QuarantinedRun, RunQuarantined } from "../../src/run/Quarantine.ts"
 import { foldWhole } from "../../src/run/Quarantine.ts"
+import type { RunId } from "../../src/value/Ids.ts"
+import { restoredRecords } from "../../src/run/RestoredRecords.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
+import { restoreApproval } from "./EphemeralProjection.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
 
 const page_max = 500
@@ -29,9 +33,38 @@ const viewOf = (
   }
 }
 
-export const make = (
-  store: Store
-): Pick<RunJournal["Service"], "quarantined" | "raw" | "liftQuarantine"> => ({
+/** Puts the run into quarantine, announces it if it is new, and fails with the reason. */
+export const put = <A = never>(
+  run: StoredRun,
+  why: RunQuarantined,
+  at: number
+): Effect.Effect<A, RunQuarantined> =>
+  Effect.suspend(() => {
+    if (run.quarantined !== undefined) return Effect.fail(run.quarantined.why)
+    run.quarantined = { why, at }
+    return Effect.andThen(announceQuarantine(why), Effect.fail(why))
+  })
+
+const auditRuns = (store: Store) =>
+  Effect.fnUntraced(function* (limit: number, after?: RunId) {
+    const all = [...store.open].filter(({ run_id }) => after === undefined || run_id > after)
+    const page = all.sort((a, b) => (a.run_id < b.run_id ? -1 : 1)).slice(0, limit)
+    for (const run of page) {
+      if (run.quarantined !== undefined) continue
+      const state = foldWhole(run.run_id, run.entries, run.entries.length)
+      if (Result.isFailure(state)) {
+        yield* Effect.ignore(put(run, state.failure, yield* Clock.currentTimeMillis))
+        continue
+      }
+      for (const record of restoredRecords(run, run.entries, state.success)) {
+        if (restoreApproval(store, record)) yield* announceLostRecord(record)
+      }
+    }
+    return page.length < limit ? undefined : page.at(-1)?.run_id
+  })
+
+export const make = (store: Store): RunQuarantine["Service"] => ({
+  audit: auditRuns(store),
   quarantined: ({ after, limit, tenant }) =>
     Effect.sync(() => {
       const all = [...store.runs.values()]

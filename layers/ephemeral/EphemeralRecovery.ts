@@ -2,7 +2,7 @@
  * Makes heads of runs, and finds the runs that an owner recovers, adopts or hands over. Private to this room.
  */
 import { Clock, Effect } from "effect"
-import type { RunHead } from "../../services/RunJournal.ts"
+import type { RunHead } from "../../services/RunReader.ts"
 import type { RunId } from "../../src/value/Ids.ts"
 import type { Need } from "../../src/run/Needs.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
@@ -31,7 +31,7 @@ const takeRoundRobin = (runs: ReadonlyArray<StoredRun>, limit: number) =>
 const isHosted = ({ address, needs }: StoredRun, hosted: ReadonlyArray<Need>): boolean =>
   hosted.includes(address.agent) && needs.every((need) => hosted.includes(need))
 
-export const recoverableRuns = Effect.fn("RunJournal.recoverable")(function* (
+export const recoverableRuns = Effect.fn("RunOwnership.recoverable")(function* (
   store: Store,
   owner: string,
   hosted: ReadonlyArray<Need>,
@@ -56,7 +56,7 @@ const isFirst = (store: Store, run: StoredRun): boolean => {
   return true
 }
 
-export const adoptRuns = Effect.fn("RunJournal.adopt")(function* (
+export const adoptRuns = Effect.fn("RunOwnership.adopt")(function* (
   store: Store,
   owner: string,
   hosted: ReadonlyArray<Need>,

@@ -2,35 +2,33 @@
  * The run journal in one process, lost at its end. An append is a synchronous check and a push, so that it adds little to
  * the cost of a step.
  */
-import { Clock, Deferred, Effect, Exit, Layer, Result, identity } from "effect"
-import type {
-  AmendmentListener,
-  Append,
-  AppendEvents,
-  Beginning,
-  Claim,
-  Claimant,
-  CommitListener,
-  Committed,
-  Fence,
-  RunHead
-} from "../../services/RunJournal.ts"
+import { Clock, Context, Deferred, Effect, Exit, Layer, Result, identity } from "effect"
+import type { Append, AppendEvents, Fence } from "../../services/RunJournal.ts"
 import {
   amendmentOf,
-  announceLostRecord,
-  announceQuarantine,
-  claimingListener,
   FencedOff,
   JournalError,
   RunJournal,
   StaleAppend
 } from "../../services/RunJournal.ts"
+import type {
+  AmendmentListener,
+  Claimant,
+  CommitListener,
+  Committed
+} from "../../services/RunNews.ts"
+import { claimingListener, RunNews } from "../../services/RunNews.ts"
+import type { Beginning, Claim } from "../../services/RunOwnership.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
+import { RunQuarantine } from "../../services/RunQuarantine.ts"
+import type { RunHead } from "../../services/RunReader.ts"
+import { RunReader } from "../../services/RunReader.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import type { Address, RunId, Tenant } from "../../src/value/Ids.ts"
 import { actorKey } from "../../src/value/Ids.ts"
 import type { Amendment } from "../../src/run/RunCommand.ts"
 import { RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
-import { restoredRecords } from "../../src/run/RestoredRecords.ts"
-import { foldWhole, RunQuarantined } from "../../src/run/Quarantine.ts"
+import { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { JournalEntry, RunAccepted, RunEvent } from "../../src/run/RunEvent.ts"
 import { mayEndWait } from "../../src/run/RunEvent.ts"
 import { stillNeeded } from "../../src/run/Needs.ts"
@@ -39,7 +37,7 @@ import { isParkable, statusOf } from "../../src/run/RunState.ts"
 import { transaction_ms_max } from "../../src/tool/ToolSpec.ts"
 import { adoptRuns, handOverRun, runHeadOf, recoverableRuns } from "./EphemeralRecovery.ts"
 import * as EphemeralQuarantine from "./EphemeralQuarantine.ts"
-import { restoreApproval, appendEvents } from "./EphemeralProjection.ts"
+import { appendEvents } from "./EphemeralProjection.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
 import { EphemeralStore, removeMessage } from "./EphemeralStore.ts"
 
@@ -64,18 +62,6 @@ const gapOf = ({ run_id }: StoredRun, seq: number) =>
 const unknownRun = Effect.fail(
   new JournalError({ message: "append to a run that was never created", lost: false })
 )
-
-/** Puts the run into quarantine, announces it if it is new, and fails with the reason. */
-const quarantine = <A = never>(
-  run: StoredRun,
-  why: RunQuarantined,
-  at: number
-): Effect.Effect<A, RunQuarantined> =>
-  Effect.suspend(() => {
-    if (run.quarantined !== undefined) return Effect.fail(run.quarantined.why)
-    run.quarantined = { why, at }
-    return Effect.andThen(announceQuarantine(why), Effect.fail(why))
-  })
 
 /** The store and the listeners of this process. In tests, several processes share one store. */
 interface Journal {
@@ -254,7 +240,9 @@ const claimRun =
         }
         const claim = claimFor(journal, run, { owner }, now)
         const gap = gapIn(run.entries, 0)
-        return gap === undefined ? Effect.succeed(claim) : quarantine(run, gapOf(run, gap), now)
+        return gap === undefined
+          ? Effect.succeed(claim)
+          : EphemeralQuarantine.put(run, gapOf(run, gap), now)
       }
     )
 
@@ -273,7 +261,9 @@ const amendRun =
         const amended = amendmentOf(id, run.entries, run.entries.length, command, now)
         if (Result.isFailure(amended)) {
           const why = amended.failure
-          return why._tag === "RunQuarantined" ? quarantine(run, why, now) : Effect.fail(why)
+          return why._tag === "RunQuarantined"
+            ? EphemeralQuarantine.put(run, why, now)
+            : Effect.fail(why)
         }
         const { after, answer, events } = amended.success
         if (events.length > 0) {
@@ -384,29 +374,11 @@ const unfinishedRuns =
       return Effect.succeed(oldest.map((run) => runHeadOf(store, run, now)))
     })
 
-const auditRuns = (store: Store) =>
-  Effect.fnUntraced(function* (limit: number, after?: RunId) {
-    const all = [...store.open].filter(({ run_id }) => after === undefined || run_id > after)
-    const page = all.sort((a, b) => (a.run_id < b.run_id ? -1 : 1)).slice(0, limit)
-    for (const run of page) {
-      if (run.quarantined !== undefined) continue
-      const state = foldWhole(run.run_id, run.entries, run.entries.length)
-      if (Result.isFailure(state)) {
-        yield* Effect.ignore(quarantine(run, state.failure, yield* Clock.currentTimeMillis))
-        continue
-      }
-      for (const record of restoredRecords(run, run.entries, state.success)) {
-        if (restoreApproval(store, record)) yield* announceLostRecord(record)
-      }
-    }
-    return page.length < limit ? undefined : page.at(-1)?.run_id
-  })
-
 const readsOf = (
   store: Store,
   clock: Clock.Clock
-): Pick<RunJournal["Service"], "read" | "readFor"> => {
-  const read: RunJournal["Service"]["read"] = (id, from, limit) =>
+): Pick<RunReader["Service"], "read" | "readFor"> => {
+  const read: RunReader["Service"]["read"] = (id, from, limit) =>
     Effect.suspend(() => {
       const run = store.runs.get(id)
       if (run === undefined) return Effect.succeed([])
@@ -417,7 +389,7 @@ const readsOf = (
       const gap = gapIn(found, from)
       return gap === undefined
         ? Effect.succeed(found)
-        : quarantine(run, gapOf(run, gap), clock.currentTimeMillisUnsafe())
+        : EphemeralQuarantine.put(run, gapOf(run, gap), clock.currentTimeMillisUnsafe())
     })
   return {
     read,
@@ -427,6 +399,41 @@ const readsOf = (
       )
   }
 }
+
+const ownershipOf = (journal: Journal, clock: Clock.Clock): RunOwnership["Service"] => {
+  const { store } = journal
+  return {
+    begin: (beginning, owner) =>
+      Effect.sync(() => begin(journal, beginning, owner, clock.currentTimeMillisUnsafe())),
+    claim: claimRun(journal),
+    heartbeat: (owner, lease_ms) =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        for (const [other, until] of store.leases) if (until <= now) store.leases.delete(other)
+        store.leases.set(owner, now + lease_ms)
+      }),
+    release: (owner) => Effect.sync(() => void store.leases.delete(owner)),
+    recoverable: (owner, hosted, limit) => recoverableRuns(store, owner, hosted, limit),
+    adopt: (owner, hosted, limit) => adoptRuns(store, owner, hosted, limit),
+    handOver: (run, epoch, needs) => handOverRun(store, run, epoch, needs)
+  }
+}
+
+const newsOf = ({ amended, listeners, store }: Journal): RunNews["Service"] => ({
+  onAmended: (onAmended, claimant) =>
+    Effect.suspend(() => {
+      const listener = { onAmended, claimant }
+      const sets = [store.amended, amended]
+      return Effect.acquireRelease(
+        Effect.sync(() => sets.forEach((each) => each.add(listener))),
+        () => Effect.sync(() => sets.forEach((each) => each.delete(listener)))
+      )
+    }),
+  onCommitted: (listener) =>
+    Effect.acquireRelease(
+      Effect.sync(() => void listeners.add(listener)),
+      () => Effect.sync(() => void listeners.delete(listener))
+    )
+})
 
 const make = Effect.gen(function* () {
   const store = yield* EphemeralStore
@@ -446,44 +453,24 @@ const make = Effect.gen(function* () {
     (request: Append) => Effect.suspend(() => now(request)),
     { now }
   )
-  return RunJournal.of({
+  const port = RunJournal.of({
     create: (id, ordinal, accepted) =>
       Effect.sync(() => create(journal, id, ordinal, accepted, clock.currentTimeMillisUnsafe())),
-    begin: (beginning, owner) =>
-      Effect.sync(() => begin(journal, beginning, owner, clock.currentTimeMillisUnsafe())),
-    claim: claimRun(journal),
     append,
     transact: transactRun(journal),
-    ...readsOf(store, clock),
-    amend: amendRun(journal),
-    head: (id) => Effect.suspend(() => head(store, id, clock.currentTimeMillisUnsafe())),
-    unfinished: unfinishedRuns(store),
-    audit: auditRuns(store),
-    heartbeat: (owner, lease_ms) =>
-      Effect.map(Clock.currentTimeMillis, (now) => {
-        for (const [other, until] of store.leases) if (until <= now) store.leases.delete(other)
-        store.leases.set(owner, now + lease_ms)
-      }),
-    release: (owner) => Effect.sync(() => void store.leases.delete(owner)),
-    recoverable: (owner, hosted, limit) => recoverableRuns(store, owner, hosted, limit),
-    adopt: (owner, hosted, limit) => adoptRuns(store, owner, hosted, limit),
-    handOver: (run, epoch, needs) => handOverRun(store, run, epoch, needs),
-    ...EphemeralQuarantine.make(store),
-    onAmended: (onAmended, claimant) =>
-      Effect.suspend(() => {
-        const listener = { onAmended, claimant }
-        const sets = [store.amended, journal.amended]
-        return Effect.acquireRelease(
-          Effect.sync(() => sets.forEach((each) => each.add(listener))),
-          () => Effect.sync(() => sets.forEach((each) => each.delete(listener)))
-        )
-      }),
-    onCommitted: (listener) =>
-      Effect.acquireRelease(
-        Effect.sync(() => void journal.listeners.add(listener)),
-        () => Effect.sync(() => void journal.listeners.delete(listener))
-      )
+    amend: amendRun(journal)
   })
+  const reader = RunReader.of({
+    ...readsOf(store, clock),
+    head: (id) => Effect.suspend(() => head(store, id, clock.currentTimeMillisUnsafe())),
+    unfinished: unfinishedRuns(store)
+  })
+  return Context.make(RunJournal, port).pipe(
+    Context.add(RunReader, reader),
+    Context.add(RunOwnership, ownershipOf(journal, clock)),
+    Context.add(RunQuarantine, EphemeralQuarantine.make(store)),
+    Context.add(RunNews, newsOf(journal))
+  )
 })
 
-export const layer: Layer.Layer<RunJournal, never, EphemeralStore> = Layer.effect(RunJournal, make)
+export const layer: Layer.Layer<RunPorts, never, EphemeralStore> = Layer.effectContext(make)

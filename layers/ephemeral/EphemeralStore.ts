@@ -4,7 +4,7 @@
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { Deferred } from "effect"
-import type { AmendmentListener } from "../../services/RunJournal.ts"
+import type { AmendmentListener } from "../../services/RunNews.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { ChannelBinding } from "../../src/conversation/ChannelBinding.ts"
 import type { Conversation, ConversationMessage } from "../../src/conversation/Conversation.ts"
@@ -16,6 +16,7 @@ import type {
   NewOutboxMessage,
   OutboxMessage
 } from "../../src/delivery/OutboxMessage.ts"
+import { Counts } from "../../src/value/Counts.ts"
 import type {
   Address,
   ApprovalId,
@@ -121,7 +122,7 @@ export interface Store {
   readonly amended: Set<AmendmentListener>
   readonly tasks: Map<RunId, StoredTask>
   /** The number of tasks that are neither complete nor failed, by actor; never 0. */
-  readonly waiting: Map<string, number>
+  readonly waiting: Counts
   /** By tenant and idempotency key. */
   readonly accepted: Map<string, StoredTask>
   /** By tenant and conversation. */
@@ -324,7 +325,7 @@ const empty = (units_max: number): Store => ({
   leases: new Map(),
   amended: new Set(),
   tasks: new Map(),
-  waiting: new Map(),
+  waiting: new Counts(),
   accepted: new Map(),
   conversations: new Map(),
   conversationsOf: new Map(),

@@ -57,7 +57,7 @@ const refusalOf = (store: Store, task: NewTask) => {
   if (conversation !== undefined && addressKey(conversation.address) !== address) {
     return new AddressConflict({ conversation: task.conversation, agent: task.address.agent })
   }
-  const waiting = store.waiting.get(actorKey(task.tenant, task.address)) ?? 0
+  const waiting = store.waiting.of(actorKey(task.tenant, task.address))
   if (task.reject_when_busy && waiting > 0) return new AgentBusy({ address })
   if (waiting >= task.waiting_max) {
     return new MailboxFull({ address, waiting_max: task.waiting_max })
@@ -135,8 +135,8 @@ const writeTask = (store: Store, request: NewTask, now: number): Accepted => {
   stored.tasks = appended(tasks, accepted)
   store.tasks.set(request.id, accepted)
   const actor = actorKey(request.tenant, request.address)
-  const waiting = store.waiting.get(actor) ?? 0
-  store.waiting.set(actor, waiting + 1)
+  const waiting = store.waiting.of(actor)
+  store.waiting.add(actor, 1)
   if (accepted.accepted_as !== undefined) store.accepted.set(accepted.accepted_as, accepted)
   const dispatch = enqueueMessage(
     store,

@@ -26,7 +26,7 @@ import { loopOf } from "../../src/semstreams/Loop.ts"
 import type { DecisionError } from "../../services/ApprovalDesk.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { JournalError } from "../../services/RunJournal.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 
 export class SemStreamsLoops extends Context.Service<
   SemStreamsLoops,
@@ -64,7 +64,7 @@ const readResponse = (message: unknown): Effect.Effect<ApprovalResponse, Invalid
   )
 
 const make = Effect.gen(function* () {
-  const journal = yield* RunJournal
+  const reader = yield* RunReader
   const desk = yield* ApprovalDesk
 
   /** A run's whole journal; empty if the principal's tenant has no such run. */
@@ -72,7 +72,7 @@ const make = Effect.gen(function* () {
     const entries: Array<JournalEntry> = []
     if (!isRunId(loop_id)) return entries
     for (;;) {
-      const next = yield* journal.readFor(by.tenant, loop_id, entries.length, page)
+      const next = yield* reader.readFor(by.tenant, loop_id, entries.length, page)
       entries.push(...next)
       if (next.length < page) return entries
     }
@@ -111,7 +111,7 @@ const make = Effect.gen(function* () {
   })
 })
 
-export const layer: Layer.Layer<SemStreamsLoops, never, ApprovalDesk | RunJournal> = Layer.effect(
+export const layer: Layer.Layer<SemStreamsLoops, never, ApprovalDesk | RunReader> = Layer.effect(
   SemStreamsLoops,
   make
 )

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { JournalError } from "../../services/RunJournal.ts"
-import { forEachEntry, RunJournal } from "../../services/RunJournal.ts"
+import { forEachEntry, RunReader } from "../../services/RunReader.ts"
 import { RunList } from "../../services/RunList.ts"
 import type { StoreError } from "../../services/StoreError.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
@@ -45,9 +45,9 @@ const taskOf = Effect.fnUntraced(function* ({ tenant }: Principal, run_id: RunId
 
 const foldRun = Effect.fnUntraced(function* ({ id, tenant }: AgentTask) {
   const state = State.emptyState()
-  const journal = yield* RunJournal
+  const reader = yield* RunReader
   yield* forEachEntry(
-    { read: (run, from, limit) => journal.readFor(tenant, run, from, limit) },
+    { read: (run, from, limit) => reader.readFor(tenant, run, from, limit) },
     id,
     fold_page,
     ({ event }) => Fold.evolve(state, slim(event))
@@ -165,10 +165,10 @@ export const events = serve(
   RunOperations.events,
   Effect.fnUntraced(function* ({ after = -1, id, limit = limit_default }, by) {
     const { tenant } = yield* taskOf(by, id)
-    const journal = yield* RunJournal
+    const reader = yield* RunReader
     const page = yield* boundedPage<JournalEntry, JournalError | RunQuarantined>(
       limit,
-      (last, limit) => journal.readFor(tenant, id, (last?.seq ?? after) + 1, limit)
+      (last, limit) => reader.readFor(tenant, id, (last?.seq ?? after) + 1, limit)
     )
     const items = page.items.map((entry) => ({ ...entry, event: shownEvent(entry.event) }))
     return pageOf({ items, last: page.last }, "seq")

@@ -32,13 +32,13 @@ if (!process.stdout.isTTY) {
   env.NO_COLOR = "1"
 }
 
-/** A program to its end, at most `timeout_ms`. Its output is kept, or shown at once with `live`, up to a bound. */
+/** A program to its end, at most `timeout_ms`. Its output is kept, or given to `live` at once, up to a bound. */
 export const run = (
   program: string,
   args: ReadonlyArray<string>,
   options: {
     readonly timeout_ms: number
-    readonly live?: boolean
+    readonly live?: (text: string) => void
     readonly form?: Form
     /** Beside those of this process. */
     readonly env?: NodeJS.ProcessEnv
@@ -72,7 +72,7 @@ export const run = (
       bytes += chunk.length
       tail = (tail + chunk.toString()).slice(-tail_max)
       if (bytes - chunk.length > output_bytes_max) return
-      if (options.live === true) process.stdout.write(chunk)
+      if (options.live !== undefined) options.live(chunk.toString())
       else chunks.push(chunk.toString())
       if (bytes > output_bytes_max) {
         chunks.push("\n... the rest is left out; run one file: npm test -- test/some/path\n")

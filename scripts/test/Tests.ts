@@ -4,14 +4,18 @@
 import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { Schema } from "effect"
+import { Progress } from "../command/Progress.ts"
 import * as Scratch from "../command/Scratch.ts"
 import { root, run, seconds } from "./Program.ts"
 import type { Form } from "./Program.ts"
 
-/** The first error of what a program printed at its end, without colours; nothing where it says none. */
-const causeIn = (tail: string): string => {
+const withoutColours = (text: string): string =>
   // oxlint-disable-next-line no-control-regex -- colours begin with an escape
-  const lines = tail.replace(/\u001b\[[\d;]*m/g, "").split("\n")
+  text.replace(/\u001b\[[\d;]*m/g, "")
+
+/** The first error of what a program printed at its end; nothing where it says none. */
+const causeIn = (tail: string): string => {
+  const lines = withoutColours(tail).split("\n")
   const cause =
     lines.find((line) => /^\s*(?:\w*Error|FATAL ERROR|Error)\b.*:/.test(line)) ??
     lines.find((line) => /\b(?:error|panic|out of memory|killed)\b/i.test(line))
@@ -64,6 +68,29 @@ const slowest = ({ testResults }: typeof Report.Type): ReadonlyArray<string> =>
 const placeOf = (file: string): string =>
   file.startsWith(root) ? file.slice(resolve(root).length + 1) : file
 
+/**
+ * Shows what vitest prints: on a terminal the files that passed are one line that is rewritten, and failures and notes stand above it.
+ */
+export const countFiles = (
+  progress: Progress,
+  out: Pick<NodeJS.WriteStream, "isTTY"> & { readonly write: (text: string) => unknown }
+): ((text: string) => void) => {
+  let rest = ""
+  let files = 0
+  return (text) => {
+    if (!out.isTTY) return void out.write(text)
+    const lines = (rest + text).split("\n")
+    rest = lines.pop() ?? ""
+    for (const line of lines) {
+      const passed = /^ *✓ (?:.*?(test\/\S+\.test\.ts))?/.exec(withoutColours(line))
+      if (passed === null) {
+        progress.clear()
+        out.write(`${line}\n`)
+      } else if (passed[1] !== undefined) progress.at(++files, passed[1])
+    }
+  }
+}
+
 export const runTests = async (
   form: Form,
   files: ReadonlyArray<string>,
@@ -72,6 +99,7 @@ export const runTests = async (
   const folder = Scratch.make(form)
   const file = join(folder, "report.json")
   console.log("== tests")
+  const progress = new Progress("testing", { unit: "files" })
   const ran = await run(
     "vitest",
     [
@@ -84,8 +112,9 @@ export const runTests = async (
       "--silent=passed-only",
       ...files
     ],
-    { timeout_ms, live: true, form, folder }
+    { timeout_ms, live: countFiles(progress, process.stdout), form, folder }
   )
+  progress.clear()
   process.stdout.write(ran.output)
   let reported = true
   let report: typeof Report.Type = { testResults: [] }

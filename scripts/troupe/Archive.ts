@@ -10,6 +10,7 @@ import * as RunExport from "../../layers/sql/archive/RunExport.ts"
 import * as RunImport from "../../layers/sql/archive/RunImport.ts"
 import { IsoTime } from "../../src/delivery/AgeRange.ts"
 import { toggle, unreadableCommand } from "../command/CommandLine.ts"
+import { during } from "../command/Progress.ts"
 import { Refused } from "../command/Refused.ts"
 import { databasesIn } from "./StoreLocation.ts"
 import { dataFlag, endWith, overNewStore, overStore, say, tenantFlag, where } from "./Stored.ts"
@@ -49,8 +50,10 @@ const exporting = ({
   const chosen = { tenant, before: Option.getOrUndefined(before) }
   const work = Effect.gen(function* () {
     const at = yield* Clock.currentTimeMillis
-    const { broken, runs: count } = yield* ArchiveFile.writeFile(file, (write) =>
-      RunExport.exportRuns(RunExport.endedRuns(chosen), at, write)
+    const { broken, runs: count } = yield* during("exporting", { unit: "runs" }, (progress) =>
+      ArchiveFile.writeFile(file, (write) =>
+        RunExport.exportRuns(RunExport.endedRuns(chosen), at, write, (done) => progress.at(done))
+      )
     )
     yield* say(`${runs(count)} written to ${file}`)
     for (const run of broken)
@@ -75,7 +78,10 @@ const importing = Effect.fnUntraced(function* ({
     return yield* unreadableCommand(["troupe", "import"], "--new goes with --data")
   }
   const work = Effect.gen(function* () {
-    const { known, refused, runs: imported } = yield* RunImport.importRuns(file)
+    const brought = during("importing", { unit: "runs" }, (progress) =>
+      RunImport.importRuns(file, (done, total) => progress.at(done, "", total))
+    )
+    const { known, refused, runs: imported } = yield* brought
     yield* say(`${runs(imported)} imported, ${known} already there`)
     for (const run of refused) {
       yield* say(

@@ -6,6 +6,7 @@ import { Command } from "effect/cli"
 import * as Doctor from "../../layers/compose/entries/Doctor.ts"
 import { oneLine } from "../chat/View.ts"
 import { optionalText, toggle } from "../command/CommandLine.ts"
+import { during } from "../command/Progress.ts"
 import { appOf } from "./App.ts"
 import { dataFlag, endWith, say, where } from "./Stored.ts"
 import { storeLocation } from "./StoreLocation.ts"
@@ -32,10 +33,12 @@ const lineOf = ({ check, ids = [], level, message }: Doctor.Finding): string =>
 const examine = Effect.fnUntraced(function* (given: Command.Command.Config.Infer<typeof flags>) {
   const app = yield* appOf(given.app)
   const { database, directory } = yield* storeLocation(given.data)
-  const findings = yield* Option.match(database, {
-    onNone: () => Doctor.examineDirectory(directory, app),
-    onSome: (url) => Doctor.examinePostgres(url, app)
-  })
+  const findings = yield* during("examining", {}, () =>
+    Option.match(database, {
+      onNone: () => Doctor.examineDirectory(directory, app),
+      onSome: (url) => Doctor.examinePostgres(url, app)
+    })
+  )
   const worst = Doctor.worstOf(findings)
   yield* say(
     given.json ? JSON.stringify({ level: worst, findings }) : findings.map(lineOf).join("\n")

@@ -14,6 +14,7 @@ import type { McpOptions } from "../../src/mcp/McpServer.ts"
 import { RunStatus } from "../../src/run/RunState.ts"
 import { oneLine } from "../chat/View.ts"
 import { optionalText, toggle, unreadableCommand, wholeNumber } from "../command/CommandLine.ts"
+import { during } from "../command/Progress.ts"
 import type { Place } from "./Operator.ts"
 import { operator, place } from "./Operator.ts"
 import { endWith, say, where } from "./Stored.ts"
@@ -184,7 +185,7 @@ const erase = Command.make(
     yes
       ? inStore(
           rest,
-          (troupe, by) => troupe.erase({ subject }, by),
+          (troupe, by) => during("erasing", {}, () => troupe.erase({ subject }, by)),
           ({ erased, found, id, remains, waiting }) =>
             [
               `erasure ${id}`,

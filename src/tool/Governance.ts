@@ -64,8 +64,8 @@ export interface Governance {
    */
   readonly category?: ToolCategory
   /**
-   * The group by which `groups` and `groups_by_role` of agents filter it: `core`, `knowledge`, `network`, `inspect`,
-   * `orchestration` or `meta`. It grants nothing. Absent = the group that SemStreams has for its name, else `core`.
+   * The group by which `groups` and `groups_by_role` of agents filter it: a lower-case name, such as `core`, `inspect` or one of
+   * the application's own. It grants nothing. Absent = the group that SemStreams has for its name, else `core`.
    */
   readonly group?: ToolGroup
   /**

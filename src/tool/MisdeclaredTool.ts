@@ -49,7 +49,7 @@ const fixes: Readonly<Record<string, string>> = {
   replay_policy: "Write must-stub, fail-loud or recorded-result",
   category: "Write read, suggest or mutate, or leave it out",
   produces: 'Write "proposal", or leave it out',
-  group: "Write core, knowledge, network, inspect, orchestration or meta",
+  group: "Write a lower-case name such as core, inspect or billing",
   permission: "Write allow, ask or deny, or a function that gives one of them for a call",
   rule_arguments: 'Write the names of 1 to 16 arguments, such as ["program", "args"]',
   needs_approval:

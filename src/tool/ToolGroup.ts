@@ -1,5 +1,5 @@
 /**
- * Groups of tools by purpose, which are SemStreams' categories. They choose the tools for a role. A group grants nothing, and is
+ * Groups of tools by purpose, under names of the application's own; SemStreams' categories are six of them. They choose the tools for a role. A group grants nothing, and is
  * unrelated to the `category` that follows from side effects.
  */
 import { Schema } from "effect"
@@ -8,18 +8,13 @@ import { ToolPolicyError } from "../error/ToolError.ts"
 import type { Roles } from "../principal/Principal.ts"
 import { hasRole, Role, rolesText } from "../principal/Principal.ts"
 
-export const ToolGroup = Schema.Literals([
-  "core",
-  "knowledge",
-  "network",
-  "inspect",
-  "orchestration",
-  "meta"
-])
+export const ToolGroup = Schema.String.check(
+  Schema.isPattern(/^[a-z][a-z0-9_-]{0,62}$/, { description: "a lower-case name such as inspect" })
+)
 export type ToolGroup = typeof ToolGroup.Type
 
-/** The groups of SemStreams' own tools (its `categories.go`). */
-const known: Readonly<Record<ToolGroup, ReadonlyArray<string>>> = {
+/** The groups of SemStreams' own tools (its `categories.go`). An application has others beside them. */
+const known: Readonly<Record<string, ReadonlyArray<string>>> = {
   core: ["submit_work", "write_todos", "github_init", "github_client"],
   knowledge: ["graph_query", "graph_search", "graph_summary", "github_read"],
   network: ["web_search", "http_request"],
@@ -37,8 +32,11 @@ const known: Readonly<Record<ToolGroup, ReadonlyArray<string>>> = {
   ]
 }
 
+/** SemStreams' six. */
+export const known_groups: ReadonlyArray<ToolGroup> = Object.keys(known)
+
 const byName: ReadonlyMap<string, ToolGroup> = new Map(
-  ToolGroup.literals.flatMap((group) => known[group].map((name) => [name, group] as const))
+  Object.entries(known).flatMap(([group, names]) => names.map((name) => [name, group] as const))
 )
 
 /** The declared group of a tool, else the one that its name has in SemStreams, else `core`. */

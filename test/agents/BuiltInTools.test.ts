@@ -10,7 +10,7 @@ import type { Script } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { LoopStore } from "../../services/semstreams/LoopStore.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import { TriplePublisher } from "../../services/semstreams/TriplePublisher.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { completionKey } from "../../src/semstreams/LoopRecord.ts"
@@ -44,7 +44,7 @@ const ended = Effect.gen(function* () {
     agents.send({ agent: coordinator, conversation: ConversationId.make("c"), text: "go" }, olga)
   )
   const entries = yield* eventually(
-    RunJournal.use((journal) => journal.read(task.id, 0, 1_000)),
+    RunReader.use((reader) => reader.read(task.id, 0, 1_000)),
     (found) => found.at(-1)?.event._tag === "RunEnded"
   )
   return { run: task.id, events: entries.map(({ event }) => event) }

@@ -10,7 +10,7 @@ import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import { call, layer as scripted, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, ConversationId, Tenant } from "../../src/value/Ids.ts"
 import { effectivePermission, Policy } from "../../src/permission/Policy.ts"
@@ -60,7 +60,7 @@ const outcomeOf = (policy: Policy, [program, ...args]: Words) =>
       )
       const is = yield* eventually(
         Effect.gen(function* () {
-          const entries = yield* RunJournal.use((journal) => journal.read(task.id, 0, 1_000))
+          const entries = yield* RunReader.use((reader) => reader.read(task.id, 0, 1_000))
           const settled = entries.find(({ event }) => event._tag === "CallSettled")?.event
           const asked = yield* ApprovalDesk.use((desk) => desk.pending(olga, 10))
           return { settled, asked: asked.length > 0 }

@@ -6,14 +6,14 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Layer, Redacted } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { RunJournal } from "../../services/RunJournal.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 
 /** The variants of a durable row; `rounds` comes from the command line. */
 export const engines = <A>(
-  measured: (rounds: number) => Effect.Effect<A, unknown, RunJournal | SqlClient.SqlClient>
+  measured: (rounds: number) => Effect.Effect<A, unknown, RunPorts | SqlClient.SqlClient>
 ) => ({
   postgres: (url: string, rounds: string): Promise<A> =>
     Effect.runPromise(

@@ -52,7 +52,7 @@ const count = Effect.promise(async (): Promise<Count> => {
 const left = (store: EphemeralStore["Service"]): number =>
   store.open.size +
   store.openOf.size +
-  store.waiting.size +
+  store.waiting.all.size +
   store.pending.size +
   store.messages.size +
   store.keys.size

@@ -14,8 +14,10 @@ import { govern } from "../../src/tool/GovernedTool.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
-import type { Claim } from "../../services/RunJournal.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import type { Claim } from "../../services/RunOwnership.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import * as EphemeralRunJournal from "../../layers/ephemeral/EphemeralRunJournal.ts"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
@@ -92,10 +94,11 @@ const actor_base = Context.make(ActorBase, Context.empty())
 
 const claimed = Effect.fnUntraced(function* (
   runs: number,
-  services: Omit<LoopServices, "journal" | "onDurable" | "onAmended" | "delta">,
+  services: Omit<LoopServices, "journal" | "reader" | "onDurable" | "onAmended" | "delta">,
   host: { readonly feed: Feed; readonly onDurable: ReturnType<typeof observeCalls> }
 ) {
   const journal = yield* RunJournal
+  const ownership = yield* RunOwnership
   const { feed } = host
   const conversation = ConversationId.make("c")
   const channel = channelKey(tenant, conversation)
@@ -113,11 +116,12 @@ const claimed = Effect.fnUntraced(function* (
       limits: agent.limits,
       pins: { definition: "", tools: "" }
     })
-    claims.push(yield* journal.claim(run, "bench"))
+    claims.push(yield* ownership.claim(run, "bench"))
   }
   const all: LoopServices = {
     ...services,
     journal,
+    reader: yield* RunReader,
     onDurable: (id, state, events) => {
       for (const event of events) {
         if (event._tag === "ModelTurned") feed.endTurn(channel, id, event.frame)

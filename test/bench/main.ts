@@ -13,6 +13,7 @@ import {
   unreadableCommand,
   wholeNumber
 } from "../../scripts/command/CommandLine.ts"
+import { Progress } from "../../scripts/command/Progress.ts"
 import type { Line } from "./Row.ts"
 import { holds } from "./Row.ts"
 import { rows } from "./Rows.ts"
@@ -139,11 +140,14 @@ const measure = async ({ before, file, json, names, rounds }: Measurement): Prom
   const machine = measuredMachine()
   if (!quiet) printMachine(machine)
   const lines: Array<Line> = []
-  for (const name of names.length > 0 ? names : Object.keys(rows)) {
-    if (!quiet) process.stderr.write(`${name} ...\n`)
+  const chosen = names.length > 0 ? names : Object.keys(rows)
+  const progress = new Progress("measuring", { unit: "rows", total: chosen.length })
+  for (const [done, name] of chosen.entries()) {
+    if (!quiet) progress.at(done, name)
     const { row } = await rows[name]!()
     lines.push(...(await row.lines({ rounds })))
   }
+  progress.clear()
   const judged = lines.map((line) => ({ ...line, holds: holds(line) }))
   const text = JSON.stringify({ machine, lines: judged }, undefined, 2)
   if (file !== undefined) writeFileSync(file, `${text}\n`)

@@ -6,7 +6,7 @@ import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import { call, layer as scripted, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, ConversationId, Tenant } from "../../src/value/Ids.ts"
 import { Policy } from "../../src/permission/Policy.ts"
@@ -41,7 +41,7 @@ const outcomeOf = Effect.fnUntraced(function* (policy: Policy, port: number, url
     )
     const settled = yield* eventually(
       Effect.map(
-        RunJournal.use((journal) => journal.read(task.id, 0, 1_000)),
+        RunReader.use((reader) => reader.read(task.id, 0, 1_000)),
         (entries) => entries.find(({ event }) => event._tag === "CallSettled")?.event
       ),
       (event) => event !== undefined

@@ -20,7 +20,8 @@ import type { ToolGroup } from "../../src/tool/ToolGroup.ts"
 import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import type { ToolAttemptObserver } from "../../services/ToolAttemptObserver.ts"
 import { ToolAttemptObservers } from "../../services/ToolAttemptObserver.ts"
 import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
@@ -183,9 +184,9 @@ export const begin = Effect.gen(function* () {
   return task.id
 })
 
-export const events = (run: RunId): Effect.Effect<ReadonlyArray<RunEvent>, unknown, RunJournal> =>
+export const events = (run: RunId): Effect.Effect<ReadonlyArray<RunEvent>, unknown, RunPorts> =>
   Effect.map(
-    RunJournal.use((journal) => journal.read(run, 0, 10_000)),
+    RunReader.use((reader) => reader.read(run, 0, 10_000)),
     (entries) => entries.map((entry) => entry.event)
   )
 

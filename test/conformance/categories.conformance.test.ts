@@ -1,7 +1,8 @@
 import { assert } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { tool } from "../../src/tool/DeclaredTool.ts"
-import { groupOf, read_only_groups, ToolGroup } from "../../src/tool/ToolGroup.ts"
+import type { ToolGroup } from "../../src/tool/ToolGroup.ts"
+import { groupOf, known_groups, read_only_groups } from "../../src/tool/ToolGroup.ts"
 import { decodeComponentConfig, exploringGroups } from "../../src/semstreams/ComponentConfig.ts"
 import { text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as Stage from "./Stage.ts"
@@ -19,7 +20,8 @@ const declared = (name: string, group?: ToolGroup) =>
     () => null
   ).spec
 
-const isGroup = Schema.is(ToolGroup)
+const isGroup = (value: unknown): value is ToolGroup =>
+  typeof value === "string" && known_groups.includes(value)
 const isReadOnly = (name: string): boolean => /^(is_?)?read_?-?only/i.test(name)
 const namesIn = (value: unknown): ReadonlyArray<string> | undefined => {
   const list = Array.isArray(value) ? value : [value]
@@ -80,7 +82,7 @@ const shownOf = Effect.fnUntraced(function* (names: ReadonlyArray<string>) {
   const shown = new Set<string>()
   const body = () => Effect.succeed(null)
   const governance = { side_effects: "read" } as const
-  const ofGroups = ToolGroup.literals.map(
+  const ofGroups = known_groups.map(
     (group) => [`of_${group}`, { governance: { ...governance, group }, body }] as const
   )
   const named = names.filter((name) => !isGroup(name))

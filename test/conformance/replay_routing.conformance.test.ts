@@ -6,7 +6,7 @@ import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGate
 import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, ConversationId } from "../../src/value/Ids.ts"
 import { routeOf } from "../../src/replay/ReplayRoute.ts"
@@ -109,7 +109,7 @@ const observed = Effect.fnUntraced(function* (each: Case) {
   return yield* Effect.provide(
     Effect.gen(function* () {
       const run = yield* recording()
-      const entries = yield* RunJournal.use((journal) => journal.read(run, 0, 1_000))
+      const entries = yield* RunReader.use((reader) => reader.read(run, 0, 1_000))
       if (!each.isReplay) {
         const outcome = outcomeOf(entries)
         const recorded = outcome?._tag === "Value"

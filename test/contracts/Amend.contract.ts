@@ -2,8 +2,13 @@
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Deferred, Effect, Exit, Result, Scope } from "effect"
-import type { Claim, Claimant } from "../../services/RunJournal.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import type { Claimant } from "../../services/RunNews.ts"
+import { RunNews } from "../../services/RunNews.ts"
+import type { Claim } from "../../services/RunOwnership.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
+import { RunReader } from "../../services/RunReader.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import { ApprovalExpired } from "../../src/approval/Approval.ts"
 import { callId, rootFrame } from "../../src/value/Ids.ts"
@@ -12,7 +17,7 @@ import { cancelRun, decideApproval } from "../../src/run/RunCommand.ts"
 import type { RunState } from "../../src/run/RunState.ts"
 import * as Samples from "./Samples.ts"
 
-type Needs = RunJournal | TaskStore
+type Needs = RunPorts | TaskStore
 
 const asking = Effect.fnUntraced(function* () {
   const request = Samples.approvalRequested()
@@ -178,23 +183,25 @@ const concurrencyTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("listeners are woken after the commit, until their scope closes", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
+      const reader = yield* RunReader
+      const news = yield* RunNews
       const { run } = yield* asking()
       const woken = Deferred.makeUnsafe<void>()
       const closed = yield* Scope.make()
       let afterClose = 0
       yield* Scope.provide(
-        journal.onAmended((id) => {
+        news.onAmended((id) => {
           if (id === run) afterClose++
         }),
         closed
       )
       yield* Scope.close(closed, Exit.void)
-      yield* journal.onAmended((id) => {
+      yield* news.onAmended((id) => {
         if (id === run) Deferred.doneUnsafe(woken, Exit.void)
       })
       yield* journal.amend(run, (state) => cancelRun(state, run, "ada", "enough"))
       yield* Effect.timeout(Deferred.await(woken), "10 seconds")
-      assert.strictEqual((yield* journal.head(run)).status, "cancelled")
+      assert.strictEqual((yield* reader.head(run)).status, "cancelled")
       assert.strictEqual(afterClose, 0)
     })
   )
@@ -218,8 +225,9 @@ const approved = Effect.fnUntraced(function* (
     )
 ) {
   const journal = yield* RunJournal
+  const news = yield* RunNews
   const claims: Array<Claim | undefined> = []
-  yield* journal.onAmended((id, claim) => {
+  yield* news.onAmended((id, claim) => {
     if (id === run) claims.push(claim)
   }, claimant)
   yield* journal.amend(run, command)
@@ -234,9 +242,10 @@ const claimantTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     () =>
       Effect.gen(function* () {
         const journal = yield* RunJournal
+        const ownership = yield* RunOwnership
         const asked = yield* asking()
         const heir = acceptsAll()
-        yield* journal.heartbeat(heir.owner, 60_000)
+        yield* ownership.heartbeat(heir.owner, 60_000)
         const [claim] = yield* approved(asked, heir)
         assert.deepStrictEqual(claim, yield* Samples.snapshot(asked.run))
         assert.strictEqual(claim?.head.owner, heir.owner)
@@ -254,17 +263,18 @@ const claimantTests = (it: Vitest.MethodsNonLive<Needs>): void => {
 
   it.effect("no run is claimed that its claimant does not want, or that another process has", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const reader = yield* RunReader
+      const ownership = yield* RunOwnership
       const unwanted = yield* asking()
       const refusing = { owner: Samples.unique("heir"), accepts: () => false }
       assert.deepStrictEqual(yield* approved(unwanted, refusing), [undefined])
       const request = Samples.approvalRequested()
       const owner = Samples.unique("owner")
-      yield* journal.heartbeat(owner, 60_000)
+      yield* ownership.heartbeat(owner, 60_000)
       const taken = yield* Samples.begin({}, [Samples.modelTurned(1, 1), request], owner)
       assert.deepStrictEqual(yield* approved({ ...taken, request }, acceptsAll()), [undefined])
       for (const { run } of [unwanted, taken]) {
-        assert.strictEqual((yield* journal.head(run)).epoch, 1)
+        assert.strictEqual((yield* reader.head(run)).epoch, 1)
       }
     })
   )
@@ -272,8 +282,9 @@ const claimantTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a run is taken from an owner that seems gone, if it waited for people alone", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const owner = Samples.unique("owner")
-      yield* journal.heartbeat(owner, 60_000)
+      yield* ownership.heartbeat(owner, 60_000)
       const begun = Effect.fnUntraced(function* (calls: number) {
         const request = Samples.approvalRequested()
         const turned = Samples.modelTurned(1, calls)
@@ -285,7 +296,7 @@ const claimantTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       })
       const waiting = yield* begun(1)
       const heir = claimant(owner)
-      yield* journal.heartbeat(heir.owner, 60_000)
+      yield* ownership.heartbeat(heir.owner, 60_000)
       const [claim] = yield* approved(waiting, heir)
       assert.deepStrictEqual(claim, yield* Samples.snapshot(waiting.run))
       assert.strictEqual(claim?.head.owner, heir.owner)
@@ -301,7 +312,7 @@ const claimantTests = (it: Vitest.MethodsNonLive<Needs>): void => {
 
   it.effect("no run is claimed that has ended with its amendment, or waits still", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const reader = yield* RunReader
       const ended = yield* asking()
       assert.deepStrictEqual(
         yield* approved(ended, acceptsAll(), (state) =>
@@ -314,7 +325,7 @@ const claimantTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const begun = yield* Samples.begin({}, [Samples.modelTurned(1, 2), request, second])
       assert.deepStrictEqual(yield* approved({ ...begun, request }, acceptsAll()), [undefined])
       for (const { run } of [ended, begun]) {
-        assert.strictEqual((yield* journal.head(run)).epoch, 1)
+        assert.strictEqual((yield* reader.head(run)).epoch, 1)
       }
     })
   )

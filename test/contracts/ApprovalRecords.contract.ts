@@ -4,6 +4,8 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import type { ApprovalId, Tenant } from "../../src/value/Ids.ts"
 import { callId, rootFrame } from "../../src/value/Ids.ts"
@@ -12,7 +14,7 @@ import { cancelRun, decideApproval } from "../../src/run/RunCommand.ts"
 import { contract } from "./Contract.ts"
 import * as Samples from "./Samples.ts"
 
-type Needs = ApprovalRecords | RunJournal | TaskStore
+type Needs = ApprovalRecords | RunPorts | TaskStore
 
 /** A run of a tenant that requests `n` approvals. */
 const asking = Effect.fnUntraced(function* (tenant: Tenant, n: number, expires_at?: number) {
@@ -156,6 +158,7 @@ const overdueTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     Effect.gen(function* () {
       const records = yield* ApprovalRecords
       const journal = yield* RunJournal
+      const reader = yield* RunReader
       const tenant = Samples.tenant()
       const request = Samples.clientRequested()
       const { run } = yield* Samples.begin({ tenant }, [Samples.modelTurned(1, 1), request])
@@ -168,7 +171,7 @@ const overdueTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.deepInclude(record, { status: "decided", decided_by: by.id })
       assert.notProperty(record, "decision")
       assert.strictEqual((yield* Effect.flip(answers))._tag, "ApprovalSettled")
-      const entries = yield* journal.read(run, 0, 100)
+      const entries = yield* reader.read(run, 0, 100)
       assert.strictEqual(entries.filter(({ event }) => event._tag === "CallSettled").length, 1)
     })
   )

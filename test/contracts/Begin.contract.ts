@@ -4,6 +4,9 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { Outbox } from "../../services/Outbox.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
+import { RunReader } from "../../services/RunReader.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import type { NewTask } from "../../services/TaskStore.ts"
 import { dispatched_topic, TaskStore } from "../../services/TaskStore.ts"
 import { statusOf } from "../../src/run/RunState.ts"
@@ -11,7 +14,7 @@ import { fold } from "../../src/run/RunFold.ts"
 import { eventually } from "./Contract.ts"
 import * as Samples from "./Samples.ts"
 
-type Needs = Outbox | RunJournal | TaskStore
+type Needs = Outbox | RunPorts | TaskStore
 
 /** A task of an idle address, accepted and held by a claim of `owner`. */
 const held = Effect.fnUntraced(function* (owner: string, given: Partial<NewTask> = {}) {
@@ -30,7 +33,7 @@ const held = Effect.fnUntraced(function* (owner: string, given: Partial<NewTask>
 
 const living = Effect.gen(function* () {
   const owner = Samples.unique("owner")
-  yield* RunJournal.use((journal) => journal.heartbeat(owner, 600_000))
+  yield* RunOwnership.use((ownership) => ownership.heartbeat(owner, 600_000))
   return owner
 })
 
@@ -53,11 +56,13 @@ const writing = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a run is begun as its journal then has it, and its task is at work", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
+      const reader = yield* RunReader
+      const ownership = yield* RunOwnership
       const tasks = yield* TaskStore
       const outbox = yield* Outbox
       const owner = yield* living
       const { beginning, task } = yield* held(owner)
-      const begun = yield* journal.begin(beginning, owner)
+      const begun = yield* ownership.begin(beginning, owner)
       assert.deepStrictEqual(begun, yield* Samples.snapshot(task.id))
       assert.deepInclude(begun?.head, { owner, epoch: 1, length: 2, status: "processing" })
       assert.deepStrictEqual(
@@ -75,13 +80,13 @@ const writing = (it: Vitest.MethodsNonLive<Needs>): void => {
         status: statusOf(fold([...(begun?.entries ?? []).map(({ event }) => event), ...events]))
       })
       assert.strictEqual((yield* tasks.get(task.id))?.status, "complete")
-      assert.deepStrictEqual(yield* journal.unfinished(task.tenant, task.address, 1), [])
+      assert.deepStrictEqual(yield* reader.unfinished(task.tenant, task.address, 1), [])
     })
   )
 
   it.effect("the message behind the dispatch is due once the run is begun", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const outbox = yield* Outbox
       const { beginning, task } = yield* held("owner")
       const behind = Samples.newTask({ conversation: task.conversation })
@@ -91,7 +96,7 @@ const writing = (it: Vitest.MethodsNonLive<Needs>): void => {
       yield* Effect.scoped(
         Effect.gen(function* () {
           yield* outbox.onWritten(() => void woken++)
-          yield* journal.begin(beginning, "owner")
+          yield* ownership.begin(beginning, "owner")
           yield* eventually(
             Effect.sync(() => woken),
             (times) => times > 0
@@ -104,14 +109,14 @@ const writing = (it: Vitest.MethodsNonLive<Needs>): void => {
 
   it.effect("30 runs of as many addresses are begun at once", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const owner = yield* living
       const all = yield* Effect.forEach(Array.from({ length: 30 }), () => held(owner), {
         concurrency: "unbounded"
       })
       const claims = yield* Effect.forEach(
         all,
-        ({ beginning }) => journal.begin(beginning, owner),
+        ({ beginning }) => ownership.begin(beginning, owner),
         { concurrency: "unbounded" }
       )
       for (const [i, claim] of claims.entries()) {
@@ -124,17 +129,18 @@ const writing = (it: Vitest.MethodsNonLive<Needs>): void => {
 const refusing = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a run whose dispatch another claim holds is not begun, and nothing changes", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const reader = yield* RunReader
+      const ownership = yield* RunOwnership
       const outbox = yield* Outbox
       const tasks = yield* TaskStore
       const { beginning, task } = yield* held("owner")
       const { claim } = beginning.dispatch
       yield* outbox.release([claim])
-      assert.isUndefined(yield* journal.begin(beginning, "owner"))
+      assert.isUndefined(yield* ownership.begin(beginning, "owner"))
       assert.isTrue(yield* isFree(task))
       // Now a relay holds it.
-      assert.isUndefined(yield* journal.begin(beginning, "owner"))
-      assert.strictEqual((yield* Effect.flip(journal.head(task.id)))._tag, "RunNotFound")
+      assert.isUndefined(yield* ownership.begin(beginning, "owner"))
+      assert.strictEqual((yield* Effect.flip(reader.head(task.id)))._tag, "RunNotFound")
       assert.strictEqual((yield* tasks.get(task.id))?.status, "pending")
     })
   )
@@ -142,11 +148,12 @@ const refusing = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a run that a command began is left as it is, and its dispatch is removed", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const outbox = yield* Outbox
       const { beginning, task } = yield* held("owner")
       yield* journal.create(task.id, 1, beginning.accepted)
       const before = yield* Samples.snapshot(task.id)
-      assert.isUndefined(yield* journal.begin(beginning, "owner"))
+      assert.isUndefined(yield* ownership.begin(beginning, "owner"))
       assert.deepStrictEqual(yield* Samples.snapshot(task.id), before)
       assert.isFalse(yield* outbox.delivered(task.message_id, beginning.dispatch.claim))
       assert.isFalse(yield* isFree(task))
@@ -155,18 +162,19 @@ const refusing = (it: Vitest.MethodsNonLive<Needs>): void => {
 
   it.effect("of 10 beginnings of one run at once, one begins it", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const reader = yield* RunReader
+      const ownership = yield* RunOwnership
       const { beginning, task } = yield* held("owner")
       const claims = yield* Effect.forEach(
         Array.from({ length: 10 }),
-        () => journal.begin(beginning, "owner"),
+        () => ownership.begin(beginning, "owner"),
         { concurrency: "unbounded" }
       )
       assert.lengthOf(
         claims.filter((claim) => claim !== undefined),
         1
       )
-      assert.strictEqual((yield* journal.head(task.id)).length, 2)
+      assert.strictEqual((yield* reader.head(task.id)).length, 2)
     })
   )
 }

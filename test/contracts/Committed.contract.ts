@@ -5,21 +5,25 @@ import { Deferred, Effect, Fiber, Result } from "effect"
 import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { Outbox } from "../../services/Outbox.ts"
-import type { Committed } from "../../services/RunJournal.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import type { Committed } from "../../services/RunNews.ts"
+import { RunNews } from "../../services/RunNews.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
+import { RunReader } from "../../services/RunReader.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import type { RunId } from "../../src/value/Ids.ts"
 import { cancelRun } from "../../src/run/RunCommand.ts"
 import type { JournalEntry, RunEvent } from "../../src/run/RunEvent.ts"
 import * as Samples from "./Samples.ts"
 
-type Needs = RunJournal | TaskStore | ConversationStore | ApprovalRecords | Outbox
+type Needs = RunPorts | TaskStore | ConversationStore | ApprovalRecords | Outbox
 
 /** Listens to one run, from before it is begun. */
 const listening = Effect.fnUntraced(function* (run: RunId) {
-  const journal = yield* RunJournal
+  const news = yield* RunNews
   const told: Array<Committed> = []
-  yield* journal.onCommitted({
+  yield* news.onCommitted({
     accepts: (each) => each === run,
     onCommitted: (committed) => void told.push(committed)
   })
@@ -49,6 +53,8 @@ export const committedTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     Effect.scoped(
       Effect.gen(function* () {
         const journal = yield* RunJournal
+        const reader = yield* RunReader
+        const ownership = yield* RunOwnership
         const task = Samples.newTask()
         const run = task.id
         const { entries, told } = yield* listening(run)
@@ -56,9 +62,9 @@ export const committedTests = (it: Vitest.MethodsNonLive<Needs>): void => {
         yield* journal.transact(run, begun.fence, Effect.void, () =>
           begun.next(Samples.callSettled(undefined, { _tag: "Value", json: '{"b":1,"a":"ü"}' }))
         )
-        yield* journal.claim(run, "b")
+        yield* ownership.claim(run, "b")
         yield* journal.amend(run, (state) => cancelRun(state, run, "ada", "enough"))
-        const read = yield* journal.read(run, 0, 100)
+        const read = yield* reader.read(run, 0, 100)
         assert.isAbove(read.length, 5)
         assertSame(entries(), read)
         assert.strictEqual(
@@ -96,6 +102,7 @@ export const committedTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     () =>
       Effect.gen(function* () {
         const journal = yield* RunJournal
+        const ownership = yield* RunOwnership
         const begun = yield* Samples.begin({}, [Samples.modelTurned(1, 1)])
         const gate = Deferred.makeUnsafe<void>()
         const started = Deferred.makeUnsafe<void>()
@@ -116,7 +123,7 @@ export const committedTests = (it: Vitest.MethodsNonLive<Needs>): void => {
             return told
           })
         )
-        yield* journal.claim(begun.run, "b")
+        yield* ownership.claim(begun.run, "b")
         assert.strictEqual(told.length, 1)
       })
   )

@@ -3,7 +3,7 @@ import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { ConversationStore } from "../../services/ConversationStore.ts"
-import type { RunJournal } from "../../services/RunJournal.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import type { Conversation } from "../../src/conversation/Conversation.ts"
 import { ConversationId } from "../../src/value/Ids.ts"
 import type { NewTask } from "../../services/TaskStore.ts"
@@ -11,7 +11,7 @@ import { TaskStore } from "../../services/TaskStore.ts"
 import { contract } from "./Contract.ts"
 import * as Samples from "./Samples.ts"
 
-type Needs = ConversationStore | TaskStore | RunJournal
+type Needs = ConversationStore | TaskStore | RunPorts
 
 const accept = (task: NewTask) => Effect.flatMap(TaskStore, (tasks) => tasks.accept(task))
 

@@ -5,6 +5,8 @@ import { Effect } from "effect"
 import type { CostQuery } from "../../services/CostLedger.ts"
 import { CostLedger } from "../../services/CostLedger.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import type { TurnCost } from "../../src/cost/TurnCost.ts"
 import { AgentName, callId, rootFrame } from "../../src/value/Ids.ts"
@@ -14,7 +16,7 @@ import { uses_max } from "../../src/cost/Spending.ts"
 import type { ModelTurned, RunEvent } from "../../src/run/RunEvent.ts"
 import * as Samples from "./Samples.ts"
 
-type Needs = CostLedger | RunJournal | TaskStore
+type Needs = CostLedger | RunPorts | TaskStore
 
 const analyst = AgentName.make("analyst")
 
@@ -164,10 +166,10 @@ const listTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a window includes its start and excludes its end", () =>
     Effect.gen(function* () {
       const ledger = yield* CostLedger
-      const journal = yield* RunJournal
+      const reader = yield* RunReader
       const tenant = Samples.tenant()
       const { run } = yield* spending(tenant, turn(1, priced("1")))
-      const entries = yield* journal.read(run, 0, 100)
+      const entries = yield* reader.read(run, 0, 100)
       const at = entries.find(({ event }) => event._tag === "ModelTurned")!.at
       const within = (from?: number, to?: number) =>
         Effect.map(
@@ -276,6 +278,7 @@ const toolSpendingBoundTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     Effect.gen(function* () {
       const ledger = yield* CostLedger
       const journal = yield* RunJournal
+      const reader = yield* RunReader
       const tenant = Samples.tenant()
       const begun = yield* Samples.begin({ tenant }, [turn(1, priced("1"))])
       const model = `m\u0000\ud800${"x".repeat(300)}`
@@ -288,7 +291,7 @@ const toolSpendingBoundTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.strictEqual(total?.input_tokens, 3_200)
       const [whole] = yield* ledger.totals({ tenant, by: "tenant", limit: 500 })
       assert.deepStrictEqual(whole?.amounts, amounts("2.032"))
-      const stored = yield* journal.read(begun.run, 0, 100)
+      const stored = yield* reader.read(begun.run, 0, 100)
       const settled = stored.find(({ event }) => event._tag === "CallSettled")?.event
       assert.strictEqual(settled?._tag === "CallSettled" && settled.spent?.uses.length, uses_max)
     })

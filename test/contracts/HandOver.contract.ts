@@ -3,6 +3,10 @@ import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunNews } from "../../services/RunNews.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
+import { RunReader } from "../../services/RunReader.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import { RunList } from "../../services/RunList.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import type { RunId } from "../../src/value/Ids.ts"
@@ -13,7 +17,7 @@ import { cancelRun, settleCall } from "../../src/run/RunCommand.ts"
 import { eventually } from "./Contract.ts"
 import * as Samples from "./Samples.ts"
 
-type Needs = RunJournal | RunList | TaskStore
+type Needs = RunPorts | RunList | TaskStore
 
 const every = 100_000
 const own = Samples.newTask().address.agent
@@ -34,7 +38,7 @@ const has = (run: RunId, heads: ReadonlyArray<{ readonly run_id: RunId }>) =>
 
 const recoverable = (run: RunId, ...hosted: ReadonlyArray<string>) =>
   Effect.map(
-    RunJournal.use((journal) => journal.recoverable("heir", hosted, every)),
+    RunOwnership.use((ownership) => ownership.recoverable("heir", hosted, every)),
     (heads) => has(run, heads)
   )
 
@@ -55,14 +59,15 @@ const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     "a run that is handed over is recovered only by a process that hosts all that it needs",
     () =>
       Effect.gen(function* () {
-        const journal = yield* RunJournal
+        const reader = yield* RunReader
+        const ownership = yield* RunOwnership
         const owner = Samples.unique("owner")
-        yield* journal.heartbeat(owner, 600_000)
+        yield* ownership.heartbeat(owner, 600_000)
         const { fence, run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1)], owner)
         const before = yield* Samples.snapshot(run)
         const tool = toolOf(scan, "shop.refund@1")
         const needs = [scan, tool]
-        assert.isTrue(yield* journal.handOver(run, fence.epoch, needs))
+        assert.isTrue(yield* ownership.handOver(run, fence.epoch, needs))
         const after = yield* Samples.snapshot(run)
         assert.deepStrictEqual(after.entries, before.entries)
         assert.deepStrictEqual(after.head, { ...before.head, owner: undefined, needs })
@@ -70,34 +75,35 @@ const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
         assert.isFalse(yield* recoverable(run, own, scan))
         assert.isFalse(yield* recoverable(run, scan, tool))
         assert.isTrue(yield* recoverable(run, own, scan, tool, "other"))
-        const { head } = yield* journal.claim(run, "heir", fence.epoch)
+        const { head } = yield* ownership.claim(run, "heir", fence.epoch)
         assert.isUndefined(head.needs)
-        assert.isUndefined((yield* journal.head(run)).needs)
+        assert.isUndefined((yield* reader.head(run)).needs)
         assert.isTrue(yield* recoverable(run, own))
       })
   )
 
   it.effect("a parkable run is adopted only by a process that hosts all that it needs", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const version = versionOf(own, { definition: "d", tools: "t" })
       const { fence, run } = yield* Samples.begin({}, asks())
-      assert.isTrue(yield* journal.handOver(run, fence.epoch, [version]))
-      assert.isFalse(has(run, yield* journal.adopt("heir", [own], every)))
-      const adopted = yield* journal.adopt("heir", [own, version], every)
+      assert.isTrue(yield* ownership.handOver(run, fence.epoch, [version]))
+      assert.isFalse(has(run, yield* ownership.adopt("heir", [own], every)))
+      const adopted = yield* ownership.adopt("heir", [own, version], every)
       assert.deepStrictEqual(adopted.find(({ run_id }) => run_id === run)?.needs, [version])
     })
   )
 
   it.effect("an owner of an older epoch hands nothing over", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const reader = yield* RunReader
+      const ownership = yield* RunOwnership
       const { fence, run } = yield* Samples.begin()
-      const { head } = yield* journal.claim(run, "heir")
-      assert.isFalse(yield* journal.handOver(run, fence.epoch, [scan]))
-      assert.isFalse(yield* journal.handOver(Samples.runId(), 1, [scan]))
+      const { head } = yield* ownership.claim(run, "heir")
+      assert.isFalse(yield* ownership.handOver(run, fence.epoch, [scan]))
+      assert.isFalse(yield* ownership.handOver(Samples.runId(), 1, [scan]))
       // An owner without a lease is not the owner of a head.
-      assert.deepStrictEqual(yield* journal.head(run), { ...head, owner: undefined })
+      assert.deepStrictEqual(yield* reader.head(run), { ...head, owner: undefined })
     })
   )
 }
@@ -108,11 +114,14 @@ const amendmentTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     () =>
       Effect.gen(function* () {
         const journal = yield* RunJournal
+        const reader = yield* RunReader
+        const ownership = yield* RunOwnership
+        const news = yield* RunNews
         const woken: Array<RunId | undefined> = []
-        yield* journal.onAmended((run) => void woken.push(run))
+        yield* news.onAmended((run) => void woken.push(run))
         // Its call was dispatched, so the run is not over before the call is reconciled.
         const { fence, run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1), dispatched])
-        yield* journal.handOver(run, fence.epoch, [scan])
+        yield* ownership.handOver(run, fence.epoch, [scan])
         yield* eventually(
           Effect.sync(() => woken.filter((each) => each === run).length),
           (count) => count === 1
@@ -121,7 +130,7 @@ const amendmentTests = (it: Vitest.MethodsNonLive<Needs>): void => {
         yield* journal.amend(run, () => ({ answer: Result.void, events: [] }))
         assert.isFalse(yield* recoverable(run, own))
         yield* journal.amend(run, (state) => cancelRun(state, run, "ann", "enough"))
-        assert.isUndefined((yield* journal.head(run)).needs)
+        assert.isUndefined((yield* reader.head(run)).needs)
         assert.isTrue(yield* recoverable(run, own))
       }).pipe(Effect.scoped)
   )
@@ -131,16 +140,18 @@ const amendmentTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     () =>
       Effect.gen(function* () {
         const journal = yield* RunJournal
+        const reader = yield* RunReader
+        const ownership = yield* RunOwnership
         const { run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1), dispatched])
-        const { head } = yield* journal.claim(run, "heir")
+        const { head } = yield* ownership.claim(run, "heir")
         const version = versionOf(own, { definition: "d", tools: "t" })
         const tool = toolOf(own, "shop.refund@1")
-        yield* journal.handOver(run, head.epoch, [tool, version])
+        yield* ownership.handOver(run, head.epoch, [tool, version])
         const settlement = { _tag: "Succeeded", json: "1" } as const
         yield* journal.amend(run, (state, now) =>
           settleCall(state, run, Samples.firstCall, settlement, "olga", now)
         )
-        assert.deepStrictEqual((yield* journal.head(run)).needs, [version])
+        assert.deepStrictEqual((yield* reader.head(run)).needs, [version])
         assert.isFalse(yield* recoverable(run, own))
         assert.isTrue(yield* recoverable(run, own, version))
       })
@@ -150,14 +161,14 @@ const amendmentTests = (it: Vitest.MethodsNonLive<Needs>): void => {
 const hostTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("what a run needs beside its agent is listed while no process hosts all of it", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const tenant = Samples.tenant()
       const begun = yield* Effect.replicateEffect(Samples.begin({ tenant }), 2)
       const [first, second] = begun as [Samples.Begun, Samples.Begun]
       const tool = toolOf(own, "shop.refund@1")
       const pins = { definition: "d", tools: "t" }
-      yield* journal.handOver(first.run, first.fence.epoch, [scan])
-      yield* journal.handOver(second.run, second.fence.epoch, [scan, tool, versionOf(own, pins)])
+      yield* ownership.handOver(first.run, first.fence.epoch, [scan])
+      yield* ownership.handOver(second.run, second.fence.epoch, [scan, tool, versionOf(own, pins)])
       const all = [
         { agent: own, tool: "shop.refund@1", count: 1 },
         { agent: own, version: "d.t", count: 1 },
@@ -173,15 +184,15 @@ const hostTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.deepStrictEqual(yield* listed(Samples.tenant(), own), [])
       // A run whose agent has no host is listed under the agent.
       assert.deepStrictEqual(yield* listed(tenant), [{ agent: own, count: 2 }])
-      yield* journal.claim(first.run, "heir")
-      yield* journal.claim(second.run, "heir")
+      yield* ownership.claim(first.run, "heir")
+      yield* ownership.claim(second.run, "heir")
       assert.deepStrictEqual(yield* listed(tenant, own), [])
     })
   )
 
   it.effect("a parkable run is adopted behind many of another tenant", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const agent = AgentName.make("crowded-rest")
       const rest = Effect.fnUntraced(function* (tenant: Samples.Begun["task"]["tenant"]) {
         const { key } = Samples.newTask().address
@@ -191,15 +202,15 @@ const hostTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       yield* Effect.replicateEffect(rest(a), 20)
       yield* Effect.sleep(2)
       const one = yield* rest(b)
-      yield* journal.heartbeat("heir", 600_000)
-      const first = yield* journal.adopt("heir", [agent], 3)
+      yield* ownership.heartbeat("heir", 600_000)
+      const first = yield* ownership.adopt("heir", [agent], 3)
       // Within one round the older run comes first.
       assert.deepStrictEqual(
         first.map((head) => head.tenant),
         [a, b, a]
       )
       assert.strictEqual(first[1]?.run_id, one)
-      assert.strictEqual((yield* journal.adopt("heir", [agent], every)).length, 18)
+      assert.strictEqual((yield* ownership.adopt("heir", [agent], every)).length, 18)
     })
   )
 }

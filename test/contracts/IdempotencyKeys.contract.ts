@@ -8,6 +8,8 @@ import type { KeyClaim } from "../../services/IdempotencyKeys.ts"
 import { IdempotencyKeys } from "../../services/IdempotencyKeys.ts"
 import type { Outbox } from "../../services/Outbox.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import { SubjectErasure } from "../../services/SubjectErasure.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import { callId, rootFrame } from "../../src/value/Ids.ts"
@@ -21,7 +23,7 @@ type Needs =
   | ConversationStore
   | IdempotencyKeys
   | Outbox
-  | RunJournal
+  | RunPorts
   | SubjectErasure
   | TaskStore
 
@@ -71,6 +73,7 @@ export const idempotencyKeysTests = (
     Effect.gen(function* () {
       const keys = yield* IdempotencyKeys
       const journal = yield* RunJournal
+      const reader = yield* RunReader
       const [tenant, key] = [Samples.tenant(), Samples.unique("key")]
       const all = yield* Effect.forEach(Array.from({ length: 5 }), calling)
       const dispatch = (begun: Samples.Begun) => {
@@ -86,7 +89,7 @@ export const idempotencyKeysTests = (
       yield* Effect.forEach(all, dispatch, { concurrency: "unbounded" })
       const holder = (yield* keys.find(tenant, key, 1_000))?.run
       for (const { run } of all) {
-        const { length } = yield* journal.head(run)
+        const { length } = yield* reader.head(run)
         assert.strictEqual(length, run === holder ? 4 : 3)
       }
       assert.include(

@@ -2,7 +2,7 @@
 import { assert } from "@effect/vitest"
 import { Effect, Logger } from "effect"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunQuarantine } from "../../services/RunQuarantine.ts"
 import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { ApprovalId, RunId } from "../../src/value/Ids.ts"
 import { ConversationId } from "../../src/value/Ids.ts"
@@ -40,7 +40,7 @@ export const comesBack = <R>(lose: (id: ApprovalId) => Effect.Effect<unknown, un
     assert.deepStrictEqual(yield* listed(second, run), [before])
     // So does the audit of a process that already runs.
     yield* lose(approval)
-    const audit = second.run(RunJournal.use((journal) => journal.audit(1_000)))
+    const audit = second.run(RunQuarantine.use((quarantine) => quarantine.audit(1_000)))
     yield* audit
     assert.deepStrictEqual(yield* second.run(own(run)), [before])
     yield* audit
@@ -72,12 +72,12 @@ export const clientComesBack = <R>(lose: (id: ApprovalId) => Effect.Effect<unkno
     })
     yield* lose(before!.id)
     assert.deepStrictEqual(yield* listed, [])
-    yield* process.run(RunJournal.use((journal) => journal.audit(1_000)))
+    yield* process.run(RunQuarantine.use((quarantine) => quarantine.audit(1_000)))
     assert.deepStrictEqual(yield* listed, [before!])
     yield* process.run(ApprovalDesk.use((desk) => desk.answer(before!.id, { result: 1 }, H.alice)))
     const all = yield* process.run(H.ended(run, "client-lost"))
     assert.deepInclude(H.end(all), { status: "complete" })
-    yield* process.run(RunJournal.use((journal) => journal.audit(1_000)))
+    yield* process.run(RunQuarantine.use((quarantine) => quarantine.audit(1_000)))
     assert.deepStrictEqual(yield* listed, [])
     yield* process.stop
   }).pipe(Effect.provide(Logger.layer([])))
@@ -98,7 +98,9 @@ export const gapIsFound = <R>(
       Effect.andThen(
         Effect.sleep(5),
         second.run(
-          RunJournal.use((journal) => journal.quarantined({ tenant: H.tenant, limit: 500 }))
+          RunQuarantine.use((quarantine) =>
+            quarantine.quarantined({ tenant: H.tenant, limit: 500 })
+          )
         )
       ),
       { until: (all) => all.some(({ run_id }) => run_id === run) }

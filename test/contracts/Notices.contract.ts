@@ -8,6 +8,7 @@ import type { DigestItem, NewNotices, NoticeRecipient } from "../../services/Not
 import { Notices } from "../../services/Notices.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { BindingTarget } from "../../src/conversation/ChannelBinding.ts"
 import { ChannelName, in_app } from "../../src/conversation/ChannelBinding.ts"
@@ -18,7 +19,7 @@ import type { Tenant } from "../../src/value/Ids.ts"
 import { ConversationId } from "../../src/value/Ids.ts"
 import * as Samples from "./Samples.ts"
 
-type Needs = ChannelBindings | ConversationStore | Notices | Outbox | RunJournal | TaskStore
+type Needs = ChannelBindings | ConversationStore | Notices | Outbox | RunPorts | TaskStore
 
 const slack = ChannelName.make("slack")
 const email = ChannelName.make("email")

@@ -5,12 +5,15 @@ import { Effect } from "effect"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
+import { RunReader } from "../../services/RunReader.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { RunId } from "../../src/value/Ids.ts"
 import { cancelRun, decideApproval, expireApproval } from "../../src/run/RunCommand.ts"
 import * as Samples from "./Samples.ts"
 
-export type Needs = RunJournal | TaskStore | ConversationStore | ApprovalRecords
+export type Needs = RunPorts | TaskStore | ConversationStore | ApprovalRecords
 
 const statusOf = (run: RunId) =>
   Effect.map(
@@ -38,10 +41,10 @@ const decisionTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("SA-26 an approval request writes a pending record with its event", () =>
     Effect.gen(function* () {
       const records = yield* ApprovalRecords
-      const journal = yield* RunJournal
+      const reader = yield* RunReader
       const { request, run, task } = yield* asking(4_000_000_000_000)
       const record = yield* records.get(request.approval)
-      const entry = (yield* journal.read(run, 3, 1))[0]!
+      const entry = (yield* reader.read(run, 3, 1))[0]!
       const { _tag, approval, proposal, ...rest } = request
       assert.strictEqual(_tag, "ApprovalRequested")
       assert.isNotEmpty(proposal)
@@ -54,7 +57,7 @@ const decisionTests = (it: Vitest.MethodsNonLive<Needs>): void => {
         requested_at: entry.at,
         status: "pending"
       })
-      assert.strictEqual((yield* journal.head(run)).status, "awaiting_approval")
+      assert.strictEqual((yield* reader.head(run)).status, "awaiting_approval")
       assert.deepStrictEqual(yield* statusOf(run), ["processing", undefined])
     })
   )
@@ -141,12 +144,13 @@ const taskTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("SA-14 a task goes from pending to processing to complete, and stays there", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const tasks = yield* TaskStore
       const task = Samples.newTask()
       yield* tasks.accept(task)
       yield* journal.create(task.id, 1, Samples.runAccepted(task))
       assert.deepStrictEqual(yield* statusOf(task.id), ["pending", undefined])
-      const { head } = yield* journal.claim(task.id, "a")
+      const { head } = yield* ownership.claim(task.id, "a")
       assert.deepStrictEqual(yield* statusOf(task.id), ["processing", undefined])
       const fence = { epoch: head.epoch, length: head.length }
       const events = [Samples.modelTurned(1), Samples.runEnded()]
@@ -224,6 +228,7 @@ const refusalTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("nothing of a refused append is projected", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
+      const reader = yield* RunReader
       const records = yield* ApprovalRecords
       const begun = yield* Samples.begin({}, [Samples.modelTurned(1, 1)])
       const request = Samples.approvalRequested()
@@ -240,7 +245,7 @@ const refusalTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.deepStrictEqual(yield* statusOf(begun.run), ["processing", undefined])
       assert.deepStrictEqual(yield* answersOf(begun), [])
       assert.strictEqual(
-        (yield* journal.unfinished(begun.task.tenant, begun.task.address, 1)).length,
+        (yield* reader.unfinished(begun.task.tenant, begun.task.address, 1)).length,
         1
       )
     })

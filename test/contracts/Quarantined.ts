@@ -7,6 +7,9 @@ import { Effect, Exit, Logger, References, Stream } from "effect"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
+import { RunQuarantine } from "../../services/RunQuarantine.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import type { RunQuery } from "../../services/RunList.ts"
 import { RunList } from "../../services/RunList.ts"
 import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
@@ -61,7 +64,8 @@ const anotherCompletes = Effect.fnUntraced(function* (process: H.Process, conver
   assert.deepInclude(H.end(all), { status: "complete" })
 })
 
-const rawOf = (run: RunId) => RunJournal.use((journal) => journal.raw(H.tenant, run, 0, 10_000))
+const rawOf = (run: RunId) =>
+  RunQuarantine.use((quarantine) => quarantine.raw(H.tenant, run, 0, 10_000))
 
 /** Every entry point refuses the run as quarantined, and changes nothing. */
 const refusedEverywhere = Effect.fnUntraced(function* (
@@ -81,15 +85,19 @@ const refusedEverywhere = Effect.fnUntraced(function* (
     damage,
     run
   )
-  yield* failed(process.run(RunJournal.use((journal) => journal.claim(run, "me"))), damage, run)
   yield* failed(
-    process.run(RunJournal.use((journal) => journal.liftQuarantine(run, H.tenant))),
+    process.run(RunOwnership.use((ownership) => ownership.claim(run, "me"))),
+    damage,
+    run
+  )
+  yield* failed(
+    process.run(RunQuarantine.use((quarantine) => quarantine.liftQuarantine(run, H.tenant))),
     damage,
     run
   )
   // The body of a transaction does not run either.
   let ran = false
-  const { epoch, length } = yield* process.run(RunJournal.use((journal) => journal.head(run)))
+  const { epoch, length } = yield* process.run(RunReader.use((reader) => reader.head(run)))
   const body = Effect.sync(() => {
     ran = true
   })
@@ -152,7 +160,7 @@ const marked = Effect.fnUntraced(function* (
 })
 
 const listed = (tenant: Tenant) =>
-  RunJournal.use((journal) => journal.quarantined({ tenant, limit: 500 }))
+  RunQuarantine.use((quarantine) => quarantine.quarantined({ tenant, limit: 500 }))
 
 /** The whole scenario, over stores that the test provides. */
 export const isQuarantined = <R>(damage: Damage<R>) =>
@@ -192,14 +200,14 @@ export const isQuarantined = <R>(damage: Damage<R>) =>
     assert.strictEqual(log.lines.filter((line) => line.includes(run)).length, 1)
     const { tenant: other } = stranger
     for (const foreign of [
-      RunJournal.use((journal) => Effect.asVoid(journal.liftQuarantine(run, other))),
-      RunJournal.use((journal) => Effect.asVoid(journal.raw(other, run, 0, 10)))
+      RunQuarantine.use((quarantine) => Effect.asVoid(quarantine.liftQuarantine(run, other))),
+      RunQuarantine.use((quarantine) => Effect.asVoid(quarantine.raw(other, run, 0, 10)))
     ]) {
       assert.strictEqual((yield* Effect.flip(second.run(foreign)))._tag, "RunNotFound")
     }
 
     yield* repair
-    yield* second.run(RunJournal.use((journal) => journal.liftQuarantine(run, H.tenant)))
+    yield* second.run(RunQuarantine.use((quarantine) => quarantine.liftQuarantine(run, H.tenant)))
     assert.deepStrictEqual(yield* second.run(listed(H.tenant)), [])
     yield* second.run(H.decide(approval, H.approve))
     assert.deepInclude(H.end(yield* second.run(H.ended(run))), { status: "complete" })

@@ -3,6 +3,9 @@ import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
+import { RunReader } from "../../services/RunReader.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { RunId, Tenant } from "../../src/value/Ids.ts"
 import { AgentName, ConversationId } from "../../src/value/Ids.ts"
@@ -10,12 +13,12 @@ import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { eventually } from "./Contract.ts"
 import * as Samples from "./Samples.ts"
 
-type Needs = RunJournal | TaskStore
+type Needs = RunPorts | TaskStore
 
 const every = 100_000
 const hosted = [Samples.newTask().address.agent]
 const recoverable = (owner: string) =>
-  Effect.flatMap(RunJournal, (journal) => journal.recoverable(owner, hosted, every))
+  Effect.flatMap(RunOwnership, (ownership) => ownership.recoverable(owner, hosted, every))
 const has = (run: RunId) => (heads: ReadonlyArray<{ readonly run_id: RunId }>) =>
   heads.some((head) => head.run_id === run)
 
@@ -26,27 +29,28 @@ const leaseTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     "a run of a living owner is recoverable by that owner alone, until it releases its lease",
     () =>
       Effect.gen(function* () {
-        const journal = yield* RunJournal
+        const reader = yield* RunReader
+        const ownership = yield* RunOwnership
         const [a, b] = [Samples.unique("a"), Samples.unique("b")]
-        yield* journal.heartbeat(a, 600_000)
+        yield* ownership.heartbeat(a, 600_000)
         const { run } = yield* Samples.begin({}, [], a)
-        assert.strictEqual((yield* journal.head(run)).owner, a)
+        assert.strictEqual((yield* reader.head(run)).owner, a)
         assert.isFalse(has(run)(yield* recoverable(b)))
         assert.isTrue(has(run)(yield* recoverable(a)))
-        yield* journal.release(a)
-        assert.isUndefined((yield* journal.head(run)).owner)
+        yield* ownership.release(a)
+        assert.isUndefined((yield* reader.head(run)).owner)
         assert.isTrue(has(run)(yield* recoverable(b)))
       })
   )
 
   it.effect("a lease that is not renewed ends", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const a = Samples.unique("a")
-      yield* journal.heartbeat(a, 600_000)
+      yield* ownership.heartbeat(a, 600_000)
       const { run } = yield* Samples.begin({}, [], a)
       assert.isFalse(has(run)(yield* recoverable("b")))
-      yield* journal.heartbeat(a, 1)
+      yield* ownership.heartbeat(a, 1)
       yield* eventually(recoverable("b"), has(run))
     })
   )
@@ -58,6 +62,7 @@ const recoverableTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     () =>
       Effect.gen(function* () {
         const journal = yield* RunJournal
+        const ownership = yield* RunOwnership
         const task = Samples.newTask()
         yield* journal.create(task.id, 1, Samples.runAccepted(task))
         const claimed = yield* Samples.begin()
@@ -76,29 +81,31 @@ const recoverableTests = (it: Vitest.MethodsNonLive<Needs>): void => {
         for (let i = 1; i < ours.length; i++) {
           assert.isAtLeast(ours[i]!.created_at, ours[i - 1]!.created_at)
         }
-        assert.strictEqual((yield* journal.recoverable("b", hosted, 1)).length, 1)
+        assert.strictEqual((yield* ownership.recoverable("b", hosted, 1)).length, 1)
       })
   )
 
   it.effect("runs are recoverable and adopted only by a host of their agent", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const reader = yield* RunReader
+      const ownership = yield* RunOwnership
       const agent = AgentName.make("elsewhere")
       const address = () => ({ agent, key: ConversationId.make(Samples.unique("c")) })
       const moving = yield* Samples.begin({ address: address() })
       const parkable = yield* Samples.begin({ address: address() }, asks())
-      assert.isTrue((yield* journal.head(parkable.run)).parkable)
+      assert.isTrue((yield* reader.head(parkable.run)).parkable)
       assert.isFalse(has(moving.run)(yield* recoverable("b")))
-      assert.isTrue(has(moving.run)(yield* journal.recoverable("b", [agent], every)))
-      assert.isFalse(has(parkable.run)(yield* journal.adopt("b", hosted, every)))
-      assert.isFalse(has(parkable.run)(yield* journal.adopt("b", [], every)))
-      assert.isTrue(has(parkable.run)(yield* journal.adopt("b", [agent], every)))
+      assert.isTrue(has(moving.run)(yield* ownership.recoverable("b", [agent], every)))
+      assert.isFalse(has(parkable.run)(yield* ownership.adopt("b", hosted, every)))
+      assert.isFalse(has(parkable.run)(yield* ownership.adopt("b", [], every)))
+      assert.isTrue(has(parkable.run)(yield* ownership.adopt("b", [agent], every)))
     })
   )
 
   it.effect("a recoverable run is found behind many of another tenant", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const agent = AgentName.make("crowded")
       const create = Effect.fnUntraced(function* (tenant: Tenant) {
         const key = ConversationId.make(Samples.unique("c"))
@@ -110,7 +117,7 @@ const recoverableTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       yield* Effect.replicateEffect(create(a), 30)
       const one = yield* create(b)
       // Runs of the same millisecond come in any order.
-      const found = yield* journal.recoverable("heir", [agent], 3)
+      const found = yield* ownership.recoverable("heir", [agent], 3)
       assert.deepStrictEqual(found.map((head) => head.tenant).sort(), [a, a, b].sort())
       assert.isTrue(has(one)(found.slice(0, 2)))
     })
@@ -123,14 +130,16 @@ const restTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     () =>
       Effect.gen(function* () {
         const journal = yield* RunJournal
+        const reader = yield* RunReader
+        const ownership = yield* RunOwnership
         const a = Samples.unique("a")
-        yield* journal.heartbeat(a, 600_000)
+        yield* ownership.heartbeat(a, 600_000)
         const question = Samples.approvalRequested()
         const { run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1), question], a)
-        assert.isTrue((yield* journal.head(run)).parkable)
+        assert.isTrue((yield* reader.head(run)).parkable)
         assert.isFalse(has(run)(yield* recoverable(a)))
         assert.isFalse(has(run)(yield* recoverable("b")))
-        yield* journal.release(a)
+        yield* ownership.release(a)
         assert.isFalse(has(run)(yield* recoverable("b")))
         yield* journal.amend(run, () => ({
           answer: Result.void,
@@ -145,18 +154,19 @@ const restTests = (it: Vitest.MethodsNonLive<Needs>): void => {
             }
           ]
         }))
-        assert.isFalse((yield* journal.head(run)).parkable)
+        assert.isFalse((yield* reader.head(run)).parkable)
         assert.isTrue(has(run)(yield* recoverable("b")))
       })
   )
 
   it.effect("a claim of a parkable run leaves it parkable", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const reader = yield* RunReader
+      const ownership = yield* RunOwnership
       const { run } = yield* Samples.begin({}, asks())
-      const { head } = yield* journal.claim(run, "heir")
+      const { head } = yield* ownership.claim(run, "heir")
       assert.deepInclude(head, { parkable: true, status: "awaiting_approval" })
-      assert.isTrue((yield* journal.head(run)).parkable)
+      assert.isTrue((yield* reader.head(run)).parkable)
     })
   )
 }
@@ -166,16 +176,17 @@ const adoptionTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     "parkable runs are adopted only from owners that are gone, once, and nothing is appended",
     () =>
       Effect.gen(function* () {
-        const journal = yield* RunJournal
+        const reader = yield* RunReader
+        const ownership = yield* RunOwnership
         const [a, b, heir] = [Samples.unique("a"), Samples.unique("b"), Samples.unique("heir")]
-        for (const owner of [a, b, heir]) yield* journal.heartbeat(owner, 600_000)
+        for (const owner of [a, b, heir]) yield* ownership.heartbeat(owner, 600_000)
         const first = yield* Samples.begin({}, asks(), a)
         const second = yield* Samples.begin({}, asks(), a)
         const living = yield* Samples.begin({}, asks(), b)
         const moving = yield* Samples.begin({}, [Samples.modelTurned(1, 1)], a)
-        yield* journal.release(a)
+        yield* ownership.release(a)
         const before = yield* Samples.snapshot(first.run)
-        const adopted = yield* journal.adopt(heir, hosted, every)
+        const adopted = yield* ownership.adopt(heir, hosted, every)
         assert.isTrue(has(first.run)(adopted))
         assert.isTrue(has(second.run)(adopted))
         assert.isFalse(has(living.run)(adopted))
@@ -183,26 +194,26 @@ const adoptionTests = (it: Vitest.MethodsNonLive<Needs>): void => {
         for (const head of adopted) assert.deepInclude(head, { owner: heir, parkable: true })
         const after = yield* Samples.snapshot(first.run)
         assert.deepStrictEqual(after, { ...before, head: { ...before.head, owner: heir } })
-        assert.strictEqual((yield* journal.head(living.run)).owner, b)
-        assert.deepStrictEqual(yield* journal.adopt(Samples.unique("late"), hosted, every), [])
+        assert.strictEqual((yield* reader.head(living.run)).owner, b)
+        assert.deepStrictEqual(yield* ownership.adopt(Samples.unique("late"), hosted, every), [])
         // The first process that is woken may still claim it, at its current epoch.
-        const { head } = yield* journal.claim(first.run, b, first.fence.epoch)
+        const { head } = yield* ownership.claim(first.run, b, first.fence.epoch)
         assert.strictEqual(head.owner, b)
       })
   )
 
   it.effect("adopts at most as many as asked for, oldest first", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const [a, heir] = [Samples.unique("a"), Samples.unique("heir")]
-      for (const owner of [a, heir]) yield* journal.heartbeat(owner, 600_000)
-      yield* journal.adopt(heir, hosted, every)
+      for (const owner of [a, heir]) yield* ownership.heartbeat(owner, 600_000)
+      yield* ownership.adopt(heir, hosted, every)
       const runs: Array<RunId> = []
       for (let i = 0; i < 3; i++) runs.push((yield* Samples.begin({}, asks(), a)).run)
-      yield* journal.release(a)
-      const adopted = [...(yield* journal.adopt(heir, hosted, 2))]
+      yield* ownership.release(a)
+      const adopted = [...(yield* ownership.adopt(heir, hosted, 2))]
       assert.strictEqual(adopted.length, 2)
-      adopted.push(...(yield* journal.adopt(heir, hosted, 2)))
+      adopted.push(...(yield* ownership.adopt(heir, hosted, 2)))
       assert.deepStrictEqual(adopted.map((head) => head.run_id).sort(), runs.sort())
       for (let i = 1; i < adopted.length; i++) {
         assert.isAtLeast(adopted[i]!.created_at, adopted[i - 1]!.created_at)
@@ -230,14 +241,14 @@ const orderTests = (it: Vitest.MethodsNonLive<Needs>): void => {
 
   it.effect("many claims at once each get their own run, and a stale one is refused alone", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const begun = yield* Effect.forEach(Array.from({ length: 40 }), (_, i) =>
         Samples.begin({}, i % 2 === 0 ? [Samples.modelTurned(1, i % 3)] : asks())
       )
       const claims = yield* Effect.forEach(
         begun,
         ({ fence, run }, i) =>
-          Effect.result(journal.claim(run, `heir-${i}`, i === 7 ? fence.epoch - 1 : fence.epoch)),
+          Effect.result(ownership.claim(run, `heir-${i}`, i === 7 ? fence.epoch - 1 : fence.epoch)),
         { concurrency: "unbounded" }
       )
       for (const [i, claim] of claims.entries()) {
@@ -260,6 +271,7 @@ const orderTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("unfinished runs of an address are listed by ordinal, without the ended ones", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
+      const reader = yield* RunReader
       const tasks = yield* TaskStore
       const first = yield* Samples.finish()
       const { address, conversation, tenant } = first.task
@@ -267,7 +279,7 @@ const orderTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const third = yield* tasks.accept(Samples.newTask({ conversation }))
       yield* journal.create(third.task.id, third.task.ordinal, Samples.runAccepted(third.task))
       yield* journal.create(second.task.id, second.task.ordinal, Samples.runAccepted(second.task))
-      const heads = yield* journal.unfinished(tenant, address, 10)
+      const heads = yield* reader.unfinished(tenant, address, 10)
       assert.deepStrictEqual(
         heads.map((head) => [head.run_id, head.ordinal]),
         [
@@ -275,9 +287,9 @@ const orderTests = (it: Vitest.MethodsNonLive<Needs>): void => {
           [third.task.id, 3]
         ]
       )
-      assert.strictEqual((yield* journal.unfinished(tenant, address, 1))[0]?.run_id, second.task.id)
+      assert.strictEqual((yield* reader.unfinished(tenant, address, 1))[0]?.run_id, second.task.id)
       const other = Samples.newTask().address
-      assert.deepStrictEqual(yield* journal.unfinished(tenant, other, 10), [])
+      assert.deepStrictEqual(yield* reader.unfinished(tenant, other, 10), [])
     })
   )
 }

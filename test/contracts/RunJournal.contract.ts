@@ -6,6 +6,10 @@ import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { Outbox } from "../../services/Outbox.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
+import { RunQuarantine } from "../../services/RunQuarantine.ts"
+import { RunReader } from "../../services/RunReader.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import { amendTests } from "./Amend.contract.ts"
 import { committedTests } from "./Committed.contract.ts"
@@ -16,7 +20,7 @@ import * as Samples from "./Samples.ts"
 import { transactTests } from "./Transact.contract.ts"
 import type { Options } from "./Transact.contract.ts"
 
-export type Needs = RunJournal | TaskStore | ConversationStore | ApprovalRecords | Outbox
+export type Needs = RunPorts | TaskStore | ConversationStore | ApprovalRecords | Outbox
 
 const creationTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("creates a run once and does not change one that exists", () =>
@@ -52,9 +56,9 @@ const creationTests = (it: Vitest.MethodsNonLive<Needs>): void => {
 const claimTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a claim increments the epoch and returns every entry so far", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const { run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1)], "a")
-      const { entries, head } = yield* journal.claim(run, "b")
+      const { entries, head } = yield* ownership.claim(run, "b")
       assert.strictEqual(head.epoch, 2)
       assert.strictEqual(head.length, 4)
       assert.strictEqual(head.status, "processing")
@@ -68,12 +72,12 @@ const claimTests = (it: Vitest.MethodsNonLive<Needs>): void => {
 
   it.effect("a claim of a run that waits for a person leaves it waiting", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const { run } = yield* Samples.begin({}, [
         Samples.modelTurned(1, 1),
         Samples.approvalRequested()
       ])
-      assert.strictEqual((yield* journal.claim(run, "b")).head.status, "awaiting_approval")
+      assert.strictEqual((yield* ownership.claim(run, "b")).head.status, "awaiting_approval")
     })
   )
 }
@@ -84,13 +88,14 @@ const timeTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     () =>
       Effect.gen(function* () {
         const journal = yield* RunJournal
+        const reader = yield* RunReader
         const { fence, run } = yield* Samples.begin()
         const append = { run, events: [Samples.modelTurned(1, 1)], status: "processing" } as const
         yield* journal.append({ ...append, fence, at: 1_700_000_000_123 })
         const before = yield* Clock.currentTimeMillis
         const next = { ...fence, length: fence.length + 1 }
         yield* journal.append({ ...append, fence: next, events: [Samples.modelTurned(2, 1)] })
-        const [given, own] = (yield* journal.read(run, fence.length, 10)).map(({ at }) => at)
+        const [given, own] = (yield* reader.read(run, fence.length, 10)).map(({ at }) => at)
         assert.strictEqual(given, 1_700_000_000_123)
         assert.isAtLeast(own!, before)
       })
@@ -100,11 +105,11 @@ const timeTests = (it: Vitest.MethodsNonLive<Needs>): void => {
 const concurrentClaimTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("16 claims at once get 16 epochs", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const { run } = yield* Samples.begin()
       const claims = yield* Effect.forEach(
         Array.from({ length: 16 }, (_, i) => `owner-${i}`),
-        (owner) => journal.claim(run, owner),
+        (owner) => ownership.claim(run, owner),
         { concurrency: "unbounded" }
       )
       const epochs = claims.map((claim) => claim.head.epoch).sort((a, b) => a - b)
@@ -117,12 +122,13 @@ const concurrentClaimTests = (it: Vitest.MethodsNonLive<Needs>): void => {
 
   it.effect("of 16 claims at once that saw the same epoch, one takes the run", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const reader = yield* RunReader
+      const ownership = yield* RunOwnership
       const { run } = yield* Samples.begin()
-      const { epoch } = yield* journal.head(run)
+      const { epoch } = yield* reader.head(run)
       const claims = yield* Effect.forEach(
         Array.from({ length: 16 }, (_, i) => `owner-${i}`),
-        (owner) => Effect.result(journal.claim(run, owner, epoch)),
+        (owner) => Effect.result(ownership.claim(run, owner, epoch)),
         { concurrency: "unbounded" }
       )
       const refused = claims.flatMap((each) => (Result.isFailure(each) ? [each.failure._tag] : []))
@@ -130,22 +136,23 @@ const concurrentClaimTests = (it: Vitest.MethodsNonLive<Needs>): void => {
         refused,
         Array.from({ length: 15 }, () => "FencedOff")
       )
-      assert.strictEqual((yield* journal.head(run)).epoch, epoch + 1)
-      const entries = yield* journal.read(run, 0, 100)
+      assert.strictEqual((yield* reader.head(run)).epoch, epoch + 1)
+      const entries = yield* reader.read(run, 0, 100)
       assert.strictEqual(entries.filter(({ event }) => event._tag === "RunClaimed").length, 2)
     })
   )
 
   it.effect("a claim refuses a run that has ended, and an unknown one", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const reader = yield* RunReader
+      const ownership = yield* RunOwnership
       const { run } = yield* Samples.finish()
       const before = yield* Samples.snapshot(run)
-      assert.strictEqual((yield* Effect.flip(journal.claim(run, "b")))._tag, "RunIsOver")
+      assert.strictEqual((yield* Effect.flip(ownership.claim(run, "b")))._tag, "RunIsOver")
       assert.deepStrictEqual(yield* Samples.snapshot(run), before)
       const unknown = Samples.runId()
-      assert.strictEqual((yield* Effect.flip(journal.claim(unknown, "b")))._tag, "RunNotFound")
-      assert.strictEqual((yield* Effect.flip(journal.head(unknown)))._tag, "RunNotFound")
+      assert.strictEqual((yield* Effect.flip(ownership.claim(unknown, "b")))._tag, "RunNotFound")
+      assert.strictEqual((yield* Effect.flip(reader.head(unknown)))._tag, "RunNotFound")
     })
   )
 }
@@ -161,8 +168,9 @@ const fenceTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("refuses an append of an older epoch and changes nothing", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const begun = yield* Samples.begin()
-      yield* journal.claim(begun.run, "another")
+      yield* ownership.claim(begun.run, "another")
       const before = yield* Samples.snapshot(begun.run)
       const append = begun.next(Samples.modelTurned(1))
       assert.strictEqual((yield* Effect.flip(journal.append(append)))._tag, "FencedOff")
@@ -211,21 +219,22 @@ const readTests = (it: Vitest.MethodsNonLive<Needs>): void => {
 
   it.effect("reads pages, an empty one at the end and for an unknown run", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const reader = yield* RunReader
       const { run } = yield* Samples.begin({}, [Samples.modelTurned(1, 1), Samples.callSettled()])
       const seqs = (from: number, limit: number) =>
-        Effect.map(journal.read(run, from, limit), (page) => page.map((entry) => entry.seq))
+        Effect.map(reader.read(run, from, limit), (page) => page.map((entry) => entry.seq))
       assert.deepStrictEqual(yield* seqs(0, 2), [0, 1])
       assert.deepStrictEqual(yield* seqs(2, 2), [2, 3])
       assert.deepStrictEqual(yield* seqs(3, 50_000), [3])
       assert.deepStrictEqual(yield* seqs(4, 2), [])
-      assert.deepStrictEqual(yield* journal.read(Samples.runId(), 0, 10), [])
+      assert.deepStrictEqual(yield* reader.read(Samples.runId(), 0, 10), [])
     })
   )
 
   it.effect("reads the same pages for the run's tenant, and none for another one", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const reader = yield* RunReader
+      const quarantine = yield* RunQuarantine
       const { run, task } = yield* Samples.begin({ tenant: Samples.tenant() }, [
         Samples.modelTurned(1, 1),
         Samples.callSettled()
@@ -236,12 +245,12 @@ const readTests = (it: Vitest.MethodsNonLive<Needs>): void => {
         [4, 2],
         [-1, 3]
       ] as const) {
-        const page = yield* journal.read(run, from, limit)
-        assert.deepStrictEqual(yield* journal.readFor(task.tenant, run, from, limit), page)
-        assert.deepStrictEqual(yield* journal.readFor(Samples.tenant(), run, from, limit), [])
+        const page = yield* reader.read(run, from, limit)
+        assert.deepStrictEqual(yield* reader.readFor(task.tenant, run, from, limit), page)
+        assert.deepStrictEqual(yield* reader.readFor(Samples.tenant(), run, from, limit), [])
       }
-      assert.deepStrictEqual(yield* journal.readFor(task.tenant, Samples.runId(), 0, 10), [])
-      const raw = yield* journal.raw(task.tenant, run, 1, 2)
+      assert.deepStrictEqual(yield* reader.readFor(task.tenant, Samples.runId(), 0, 10), [])
+      const raw = yield* quarantine.raw(task.tenant, run, 1, 2)
       assert.isFalse(raw.quarantined)
       assert.deepStrictEqual(
         raw.events.map(({ seq, type }) => [seq, type]),
@@ -250,11 +259,11 @@ const readTests = (it: Vitest.MethodsNonLive<Needs>): void => {
           [2, "ModelTurned"]
         ]
       )
-      assert.deepStrictEqual(yield* journal.raw(task.tenant, run, 0, 0), {
+      assert.deepStrictEqual(yield* quarantine.raw(task.tenant, run, 0, 0), {
         quarantined: false,
         events: []
       })
-      const foreign = yield* Effect.flip(journal.raw(Samples.tenant(), run, 0, 10))
+      const foreign = yield* Effect.flip(quarantine.raw(Samples.tenant(), run, 0, 10))
       assert.strictEqual(foreign._tag, "RunNotFound")
     })
   )
@@ -288,6 +297,7 @@ const concurrentAppendTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("of 64 runs that append at once only the stale ones fail", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
+      const reader = yield* RunReader
       const runs = yield* Effect.forEach(
         Array.from({ length: 64 }, (_, i) => i),
         () => Samples.begin(),
@@ -305,7 +315,7 @@ const concurrentAppendTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       for (const [i, begun] of runs.entries()) {
         const stale = i % 10 === 3
         assert.strictEqual(Result.isFailure(results[i]!), stale, `run ${i}`)
-        assert.strictEqual((yield* journal.head(begun.run)).length, stale ? 2 : 3)
+        assert.strictEqual((yield* reader.head(begun.run)).length, stale ? 2 : 3)
       }
     })
   )

@@ -6,6 +6,8 @@ import type { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
 import type { Fence } from "../../services/RunJournal.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import type { RunQuery } from "../../services/RunList.ts"
 import { RunList } from "../../services/RunList.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
@@ -17,7 +19,7 @@ import { isParkable, statusOf } from "../../src/run/RunState.ts"
 import { fold } from "../../src/run/RunFold.ts"
 import * as Samples from "./Samples.ts"
 
-export type Needs = RunJournal | RunList | TaskStore | ConversationStore | ApprovalRecords
+export type Needs = RunPorts | RunList | TaskStore | ConversationStore | ApprovalRecords
 
 const listed = (tenant: Tenant, more: Partial<RunQuery> = {}) =>
   Effect.map(
@@ -50,8 +52,9 @@ const append = Effect.fnUntraced(function* (
   given?: Fence
 ) {
   const journal = yield* RunJournal
-  const { epoch, length } = yield* journal.head(run)
-  const past = (yield* journal.read(run, 0, 100)).map(({ event }) => event)
+  const reader = yield* RunReader
+  const { epoch, length } = yield* reader.head(run)
+  const past = (yield* reader.read(run, 0, 100)).map(({ event }) => event)
   const after = fold([...past, ...events])
   const fence = given ?? { epoch, length }
   yield* journal.append({

@@ -5,6 +5,8 @@ import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
 import type { Append, Fence } from "../../services/RunJournal.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import type { NewTask } from "../../services/TaskStore.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { NewOutboxMessage } from "../../src/delivery/OutboxMessage.ts"
@@ -198,11 +200,12 @@ export const begin = Effect.fnUntraced(function* (
 ) {
   const tasks = yield* TaskStore
   const journal = yield* RunJournal
+  const ownership = yield* RunOwnership
   const task = newTask(given)
   const { task: accepted } = yield* tasks.accept(task)
   const begins = runAccepted(task)
   yield* journal.create(task.id, accepted.ordinal, begins)
-  const { entries, head } = yield* journal.claim(task.id, owner)
+  const { entries, head } = yield* ownership.claim(task.id, owner)
   const past = [...entries.map((entry) => entry.event), ...events]
   const fence = { epoch: head.epoch, length: past.length }
   if (events.length > 0) {
@@ -246,6 +249,6 @@ export const finish = Effect.fnUntraced(function* (
 
 /** All entries of a run. */
 export const snapshot = Effect.fnUntraced(function* (run: RunId) {
-  const journal = yield* RunJournal
-  return { head: yield* journal.head(run), entries: yield* journal.read(run, 0, 10_000) }
+  const reader = yield* RunReader
+  return { head: yield* reader.head(run), entries: yield* reader.read(run, 0, 10_000) }
 })

@@ -5,6 +5,7 @@ import { Effect, Exit, Result, Schema } from "effect"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import type { NewTask } from "../../services/TaskStore.ts"
 import { dispatched_topic, TaskStore } from "../../services/TaskStore.ts"
 import { ConversationMessage } from "../../src/conversation/Conversation.ts"
@@ -13,7 +14,7 @@ import { AgentName } from "../../src/value/Ids.ts"
 import { contract, eventually } from "./Contract.ts"
 import * as Samples from "./Samples.ts"
 
-type Needs = TaskStore | ConversationStore | Outbox | RunJournal
+type Needs = TaskStore | ConversationStore | Outbox | RunPorts
 
 /** The outbox row that dispatches a task, claimed; undefined if there is none. */
 const dispatchOf = Effect.fnUntraced(function* (task: NewTask) {

@@ -5,13 +5,16 @@ import { Effect } from "effect"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
+import { RunReader } from "../../services/RunReader.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import type { NewTask } from "../../services/TaskStore.ts"
 import { dispatched_topic, TaskStore } from "../../services/TaskStore.ts"
 import { AgentName, ConversationId } from "../../src/value/Ids.ts"
 import type { Tenant } from "../../src/value/Ids.ts"
 import * as Samples from "./Samples.ts"
 
-type Needs = ConversationStore | Outbox | RunJournal | TaskStore
+type Needs = ConversationStore | Outbox | RunPorts | TaskStore
 
 const accept = (task: NewTask) => Effect.flatMap(TaskStore, (tasks) => tasks.accept(task))
 
@@ -135,6 +138,8 @@ const running = (it: Vitest.MethodsNonLive<Needs>) => {
     Effect.gen(function* () {
       const tasks = yield* TaskStore
       const journal = yield* RunJournal
+      const reader = yield* RunReader
+      const ownership = yield* RunOwnership
       const conversations = yield* ConversationStore
       const { a, b, conversation } = pair(Samples.operations)
       const given = ({ address, tenant }: typeof a) => ({ address, conversation, tenant })
@@ -143,13 +148,13 @@ const running = (it: Vitest.MethodsNonLive<Needs>) => {
       yield* journal.append(endedA.next(Samples.runEnded({ text: "a's answer" })))
       const openA = yield* Samples.begin(given(a))
       const unfinished = (of: typeof a) =>
-        Effect.map(journal.unfinished(of.tenant, of.address, 10), (heads) =>
+        Effect.map(reader.unfinished(of.tenant, of.address, 10), (heads) =>
           heads.map(({ run_id, tenant }) => [run_id, tenant])
         )
       assert.deepStrictEqual(yield* unfinished(a), [[openA.run, a.tenant]])
       assert.deepStrictEqual(yield* unfinished(b), [[openB.run, b.tenant]])
       // The first run of B does not delay the second run of A.
-      const heads = yield* journal.recoverable(Samples.unique("heir"), [a.address.agent], 10_000)
+      const heads = yield* ownership.recoverable(Samples.unique("heir"), [a.address.agent], 10_000)
       const found = heads.map(({ run_id }) => run_id)
       assert.includeMembers(found, [openA.run, openB.run])
       const before = (tenant: Tenant) =>

@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import { ComponentCatalog } from "../../services/semstreams/ComponentCatalog.ts"
 import { FlowState } from "../../services/semstreams/FlowState.ts"
 import { LoopStore } from "../../services/semstreams/LoopStore.ts"
-import type { RunJournal } from "../../services/RunJournal.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import { TriplePublisher } from "../../services/semstreams/TriplePublisher.ts"
 import { completionKey, parseRecord } from "../../src/semstreams/LoopRecord.ts"
@@ -14,7 +14,7 @@ import type { Triple } from "../../src/semstreams/Triple.ts"
 import { triples_max } from "../../src/semstreams/Triple.ts"
 import * as Samples from "./Samples.ts"
 
-type Needs = ComponentCatalog | FlowState | LoopStore | TriplePublisher | RunJournal | TaskStore
+type Needs = ComponentCatalog | FlowState | LoopStore | TriplePublisher | RunPorts | TaskStore
 
 const fact = (subject: string, object: string, given: Partial<Triple> = {}): Triple => ({
   subject,

@@ -7,13 +7,15 @@ import type { ConversationStore } from "../../services/ConversationStore.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import type { Append } from "../../services/RunJournal.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import type { NewOutboxMessage } from "../../src/delivery/OutboxMessage.ts"
 import { cancelRun } from "../../src/run/RunCommand.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
 import * as Samples from "./Samples.ts"
 
-type Needs = RunJournal | TaskStore | ConversationStore | ApprovalRecords | Outbox
+type Needs = RunPorts | TaskStore | ConversationStore | ApprovalRecords | Outbox
 
 const failed: Outcome = {
   _tag: "Failed",
@@ -29,9 +31,9 @@ const recorded =
   }
 
 const lastOf = Effect.fnUntraced(function* (begun: Samples.Begun) {
-  const journal = yield* RunJournal
-  const { length } = yield* journal.head(begun.run)
-  const last = (yield* journal.read(begun.run, length - 1, 1))[0]!.event
+  const reader = yield* RunReader
+  const { length } = yield* reader.head(begun.run)
+  const last = (yield* reader.read(begun.run, length - 1, 1))[0]!.event
   return { length, outcome: last._tag === "CallSettled" ? last.outcome : undefined }
 })
 
@@ -51,6 +53,7 @@ const exclusion = (it: Vitest.MethodsNonLive<Needs>) => {
   it.effect("a command waits for the body, and its events come after the body's event", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
+      const reader = yield* RunReader
       const begun = yield* calling()
       const started = Deferred.makeUnsafe<void>()
       const gate = Deferred.makeUnsafe<void>()
@@ -68,7 +71,7 @@ const exclusion = (it: Vitest.MethodsNonLive<Needs>) => {
       yield* Deferred.succeed(gate, undefined)
       yield* Fiber.join(transaction)
       yield* Fiber.join(command)
-      const tags = (yield* journal.read(begun.run, 3, 10)).map((entry) => entry.event._tag)
+      const tags = (yield* reader.read(begun.run, 3, 10)).map((entry) => entry.event._tag)
       assert.deepStrictEqual(tags, ["CallSettled", "RunStopping", "RunEnded"])
     })
   )
@@ -98,6 +101,7 @@ const exclusion = (it: Vitest.MethodsNonLive<Needs>) => {
   it.effect("an interrupted caller records nothing and frees the run", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
+      const reader = yield* RunReader
       const begun = yield* calling()
       const started = Deferred.makeUnsafe<void>()
       const body = Effect.andThen(Deferred.succeed(started, undefined), Effect.never)
@@ -106,7 +110,7 @@ const exclusion = (it: Vitest.MethodsNonLive<Needs>) => {
       )
       yield* Deferred.await(started)
       yield* Fiber.interrupt(transaction)
-      assert.strictEqual((yield* journal.head(begun.run)).length, 3)
+      assert.strictEqual((yield* reader.head(begun.run)).length, 3)
       yield* journal.append(begun.next(Samples.callSettled()))
       assert.strictEqual((yield* lastOf(begun)).length, 4)
     })
@@ -123,6 +127,7 @@ const commitTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a body and its event are both written", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
+      const reader = yield* RunReader
       const outbox = yield* Outbox
       const begun = yield* calling()
       const message = Samples.outboxMessage()
@@ -133,7 +138,7 @@ const commitTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const { length, outcome } = yield* lastOf(begun)
       assert.strictEqual(length, 4)
       assert.strictEqual(outcome?._tag, "Value")
-      assert.strictEqual((yield* journal.head(begun.run)).status, "processing")
+      assert.strictEqual((yield* reader.head(begun.run)).status, "processing")
       assert.deepStrictEqual(
         (yield* waitingOf(message)).map((waiting) => waiting.id),
         [message.id]
@@ -144,6 +149,7 @@ const commitTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a stale or fenced-off writer is refused before its body runs", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
+      const reader = yield* RunReader
       const begun = yield* calling()
       let ran = false
       const body = Effect.sync(() => {
@@ -157,7 +163,7 @@ const commitTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.strictEqual((yield* refused(stale))._tag, "StaleAppend")
       assert.strictEqual((yield* refused(fenced))._tag, "FencedOff")
       assert.isFalse(ran)
-      assert.strictEqual((yield* journal.head(begun.run)).length, 3)
+      assert.strictEqual((yield* reader.head(begun.run)).length, 3)
     })
   )
 }

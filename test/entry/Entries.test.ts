@@ -4,7 +4,7 @@ import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { KillSwitch } from "../../services/KillSwitch.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import * as Entries from "../../src/entry/ArgumentReaders.ts"
 import { Policy } from "../../src/permission/Policy.ts"
 import type { RunId } from "../../src/value/Ids.ts"
@@ -35,7 +35,7 @@ const asking = (more: Partial<H.Options> = {}) => {
 
 /** Everything of the run, from its text and through its codec. */
 const readBack = Effect.fnUntraced(function* (run: RunId) {
-  const entries = yield* RunJournal.use((journal) => journal.read(run, 0, 10_000))
+  const entries = yield* RunReader.use((reader) => reader.read(run, 0, 10_000))
   assert.isTrue(areReadable(entries.map(({ event }) => event)))
   return entries.length
 })

@@ -8,6 +8,8 @@ import { ConversationStore } from "../../services/ConversationStore.ts"
 import { CostLedger } from "../../services/CostLedger.ts"
 import { EventInbox } from "../../services/EventInbox.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import { SubjectErasure } from "../../services/SubjectErasure.ts"
 import type { NewTask } from "../../services/TaskStore.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
@@ -59,7 +61,7 @@ const small = bounded(300, 20)
 const seen = (run: RunId) =>
   Effect.gen(function* () {
     const task = yield* TaskStore.use((tasks) => tasks.get(run))
-    const entries = yield* RunJournal.use((journal) => journal.read(run, 0, 10))
+    const entries = yield* RunReader.use((reader) => reader.read(run, 0, 10))
     assert.strictEqual(task === undefined, entries.length === 0)
     return task !== undefined
   })
@@ -89,7 +91,7 @@ it.effect(
       assert.strictEqual(store.byLastEnd.size, runs_max)
       assert.isFalse(yield* seen(runs[more_max]!))
       assert.isTrue(yield* seen(runs[more_max + 1]!))
-      const gone = yield* Effect.flip(RunJournal.use((journal) => journal.head(runs[0]!)))
+      const gone = yield* Effect.flip(RunReader.use((reader) => reader.head(runs[0]!)))
       assert.strictEqual(gone._tag, "RunNotFound")
     }).pipe(Effect.provide(EphemeralStores.layer))
 )
@@ -310,8 +312,9 @@ it.effect("an event begins a conversation that was forgotten anew, with its chan
     yield* told("1", first)
     assert.strictEqual(store.conversations.get(key)?.bindings?.length, 1)
     const journal = yield* RunJournal
+    const ownership = yield* RunOwnership
     yield* journal.create(first.id, 1, Samples.runAccepted(first))
-    const { head } = yield* journal.claim(first.id, "owner")
+    const { head } = yield* ownership.claim(first.id, "owner")
     yield* journal.append({
       run: first.id,
       fence: head,

@@ -22,7 +22,7 @@ import { Notices } from "../../services/Notices.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { DraftStore } from "../../services/spectral/platform/contracts/DraftStore.ts"
 import { RecordImporter } from "../../services/spectral/platform/RecordImporter.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import { SubjectErasure } from "../../services/SubjectErasure.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { ChannelName, in_app } from "../../src/conversation/ChannelBinding.ts"
@@ -78,7 +78,7 @@ const seededRuns = Effect.fnUntraced(function* (tenant: Tenant) {
   yield* SqlClient.SqlClient.use((sql) =>
     sql.unsafe("DELETE FROM troupe.run_events WHERE run_id = $1::uuid AND seq = 1", [broken.run])
   )
-  yield* RunJournal.use((journal) => Effect.flip(journal.read(broken.run, 0, 10)))
+  yield* RunReader.use((reader) => Effect.flip(reader.read(broken.run, 0, 10)))
   return {
     run: waiting.run,
     conversation: waiting.task.conversation,

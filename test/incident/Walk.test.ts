@@ -17,7 +17,7 @@ import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { OutboxReader } from "../../services/OutboxReader.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import { operations } from "../../src/spectral/agents/Operations.ts"
 import type { Approval, Decision } from "../../src/approval/Approval.ts"
 import { ConversationId, Tenant } from "../../src/value/Ids.ts"
@@ -285,8 +285,8 @@ describe("the walk", () => {
       yield* Effect.gen(function* () {
         const run = yield* send("replay it")
         assert.strictEqual(yield* said(run), "I gave no reason.")
-        const journal = yield* RunJournal
-        const events = (yield* journal.read(run, 0, 100)).map((entry) => entry.event)
+        const reader = yield* RunReader
+        const events = (yield* reader.read(run, 0, 100)).map((entry) => entry.event)
         const settled = events.find((event) => event._tag === "CallSettled")
         assert.deepInclude(settled?.outcome._tag === "Failed" ? settled.outcome.error : {}, {
           class: "ToolUserError",

@@ -150,14 +150,45 @@ if (isFull) {
       }),
     180_000
   )
+
+  it.live(
+    "a start after all events of the walk were delivered says so, and how to begin anew",
+    () =>
+      Effect.gen(function* () {
+        const data = yield* home
+        const first = yield* up(data)
+        assert.notInclude(first.text(), "were delivered")
+        const asked = yield* chat(data, "--message", "Replay all of them")
+        assert.strictEqual(asked.code, 0, asked.text)
+        for (const line of yield* pending(data)) {
+          const approved = yield* chat(data, "--approve", line.split("\t")[0]!)
+          assert.strictEqual(approved.code, 0, approved.text)
+        }
+        yield* delivered(data, 3)
+        yield* first.kill
+        const last = yield* up(data)
+        assert.include(
+          last.text(),
+          `All events of the incident were delivered. To begin anew, stop this process and remove ${data}.`
+        )
+        assert.include(last.text(), `TROUPE_DATA=${data} npm run chat -- --conversation walk`)
+        assert.notInclude(last.text(), "dead letters")
+      }),
+    180_000
+  )
 }
 
-const delivered = (data: string) =>
+/** As many orders were accepted, from 1001 on; each once. */
+const delivered = (data: string, orders = 1) =>
   Effect.gen(function* () {
-    for (let tries = 0; tries < 400 && received(data).length === 0; tries++) {
+    for (let tries = 0; tries < 400 && received(data).length < orders; tries++) {
       yield* Effect.sleep("25 millis")
     }
-    assert.deepStrictEqual(received(data), [`accepted ${order}`])
+    const ids = Array.from({ length: orders }, (_, i) => order.replace(/1$/, `${i + 1}`))
+    assert.deepStrictEqual(
+      received(data).sort(),
+      ids.map((id) => `accepted ${id}`)
+    )
   })
 
 interface Found<Tag extends RunEvent["_tag"]> {

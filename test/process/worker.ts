@@ -25,8 +25,9 @@ import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import type { Append, Claim } from "../../services/RunJournal.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import type { Append } from "../../services/RunJournal.ts"
+import type { Claim } from "../../services/RunOwnership.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { webhook_topic } from "../../src/delivery/Webhook.ts"
 import { ToolTransientError } from "../../src/error/ToolError.ts"
@@ -47,6 +48,7 @@ import type { CallContext } from "../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../src/tool/GovernedTool.ts"
 import * as Outside from "./Outside.ts"
 import type { Hold, Notice, Plan, Point, Question, Request, WorkerConfig } from "./Plan.ts"
+import * as WholeJournal from "../contracts/WholeJournal.ts"
 
 const config = JSON.parse(process.argv[2]!) as WorkerConfig
 const tenant = Tenant.make("acme")
@@ -224,7 +226,7 @@ const webhook: RoomHandlers = [
 /** The journal, the tasks and the outbox with the stop points around them. */
 const watched = Layer.effectContext(
   Effect.gen(function* () {
-    const journal = yield* RunJournal
+    const journal = yield* WholeJournal.journal
     const tasks = yield* TaskStore
     const outbox = yield* Outbox
     const has = ({ events }: Append, tag: string) => events.some((event) => event._tag === tag)
@@ -278,7 +280,8 @@ const watched = Layer.effectContext(
         tags.set(task.id, tag)
         return begun === undefined ? Effect.void : reach("begun", tag)
       })
-    return Context.make(RunJournal, { ...journal, onAmended, append, claim, transact }).pipe(
+    const whole = { ...journal, onAmended, append, claim, transact }
+    return WholeJournal.context(whole).pipe(
       Context.add(TaskStore, { ...tasks, accept }),
       Context.add(Outbox, {
         ...outbox,
@@ -372,13 +375,13 @@ const told = Effect.fnUntraced(function* (request: Question) {
       return all.map(({ id, run_id }) => ({ id, run: run_id }))
     }
     case "events":
-      return yield* RunJournal.use((journal) =>
-        Effect.forEach(request.runs, (run) => journal.read(RunId.make(run), 0, 10_000))
+      return yield* RunReader.use((reader) =>
+        Effect.forEach(request.runs, (run) => reader.read(RunId.make(run), 0, 10_000))
       )
     case "statuses":
-      return yield* RunJournal.use((journal) =>
+      return yield* RunReader.use((reader) =>
         Effect.forEach(request.runs, (run) =>
-          journal.head(RunId.make(run)).pipe(
+          reader.head(RunId.make(run)).pipe(
             Effect.map(({ status }) => status),
             // Accepted, and not begun.
             Effect.catchTag("RunNotFound", () => Effect.succeed("pending" as const))

@@ -11,7 +11,7 @@ import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGate
 import { remote } from "../../layers/runtime/queue/RemoteTool.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { AgentRuntime } from "../../services/AgentRuntime.ts"
-import type { RunJournal } from "../../services/RunJournal.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import type { RunId } from "../../src/value/Ids.ts"
 import { eventually } from "../contracts/Contract.ts"
 import * as H from "../runtime/Harness.ts"
@@ -41,7 +41,7 @@ const runtime = (url: string, name: string) =>
 /** Kills a worker in the middle of the tool's body and starts another; gives the call's outcome and the lines of the file. */
 const killed = Effect.fnUntraced(function* (
   name: string,
-  wait: (run: RunId) => Effect.Effect<unknown, unknown, AgentRuntime | RunJournal>,
+  wait: (run: RunId) => Effect.Effect<unknown, unknown, AgentRuntime | RunPorts>,
   found = "unknown"
 ) {
   const url = yield* EmbeddedPostgres.migrated

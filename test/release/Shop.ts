@@ -6,7 +6,8 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Layer, Schema } from "effect"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { resultText } from "../../src/conversation/Transcript.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
@@ -158,8 +159,8 @@ const State = Schema.Struct({
 /** The fold of a run, in words that do not change with the names of its members. */
 export const stateOf = Effect.fnUntraced(function* (
   run: RunId
-): Effect.fn.Return<typeof State.Type, unknown, RunJournal> {
-  const entries = yield* RunJournal.use((journal) => journal.read(run, 0, 10_000))
+): Effect.fn.Return<typeof State.Type, unknown, RunPorts> {
+  const entries = yield* RunReader.use((reader) => reader.read(run, 0, 10_000))
   const state = fold(entries.map(({ event }) => event))
   return {
     status: statusOf(state),

@@ -5,7 +5,6 @@ import type { RunId } from "../../src/value/Ids.ts"
 import { RunId as RunIds } from "../../src/value/Ids.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
 import { Policy } from "../../src/permission/Policy.ts"
 import type { ModelGateway, ModelRequest } from "../../services/ModelGateway.ts"
 import * as Replay from "../../layers/compose/entries/Replay.ts"
@@ -13,6 +12,7 @@ import * as ReplayReport from "../../layers/runtime/replay/ReplayReport.ts"
 import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as Harness from "../runtime/Harness.ts"
 import { approve, asks, deny, reads, writes } from "../runtime/Harness.ts"
+import { RunReader } from "../../services/RunReader.ts"
 
 /** A model that is not the recorded one. */
 const model = (say: (request: ModelRequest) => Turn): ModelGateway["Service"] => ({
@@ -258,7 +258,7 @@ describe("a replay of a run", () => {
           calls: 2,
           changed: 1
         })
-        const recording = yield* ReplayReport.readRecording(yield* RunJournal, run)
+        const recording = yield* ReplayReport.readRecording(yield* RunReader, run)
         assert.isBelow(JSON.stringify(recording?.entries).length, 50_000)
       }).pipe(Effect.provide(Harness.layer(options)))
     }

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import type { ModelGateway } from "../../services/ModelGateway.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import * as Replay from "../../layers/compose/entries/Replay.ts"
 import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
@@ -81,17 +81,17 @@ describe("a replay", () => {
     return Effect.gen(function* () {
       const run = yield* H.send("go")
       yield* H.ended(run)
-      const journal = yield* RunJournal
+      const reader = yield* RunReader
       const cut = '{"paid":tr'
       const spoilt = (entry: JournalEntry): JournalEntry =>
         entry.event._tag === "CallSettled"
           ? { ...entry, event: { ...entry.event, outcome: { _tag: "Value", json: cut } } }
           : entry
-      const read: typeof journal.read = (...asked) =>
-        Effect.map(journal.read(...asked), (entries) => entries.map(spoilt))
+      const read: typeof reader.read = (...asked) =>
+        Effect.map(reader.read(...asked), (entries) => entries.map(spoilt))
       const app = { agents: H.agentsOf(options), tools: [H.toolsOf(options.tools ?? {})] }
       const { gate } = yield* Replay.replay(run, { app }).pipe(
-        Effect.provideService(RunJournal, { ...journal, read })
+        Effect.provideService(RunReader, { ...reader, read })
       )
       assert.isObject(gate)
       if (typeof gate === "string") return

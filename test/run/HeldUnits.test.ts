@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { forEachEntry } from "../../services/RunJournal.ts"
+import { forEachEntry } from "../../services/RunReader.ts"
 import { eventUnits, heldUnitsOf } from "../../src/run/HeldUnits.ts"
 import type { JournalEntry, RunEvent } from "../../src/run/RunEvent.ts"
 import { emptyState } from "../../src/run/RunState.ts"

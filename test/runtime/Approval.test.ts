@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import { decideApproval } from "../../src/run/RunCommand.ts"
 import type { ScriptedTurn } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
@@ -50,7 +51,7 @@ describe("a call that needs an approval", () => {
       assert.match(record!.payload.correlation_id, uuid)
       assert.strictEqual(record!.id, record!.payload.correlation_id)
       assert.deepStrictEqual(record!.arguments, { n: 7 })
-      const head = yield* RunJournal.use((journal) => journal.head(run))
+      const head = yield* RunReader.use((reader) => reader.head(run))
       assert.strictEqual(head.status, "awaiting_approval")
       assert.deepStrictEqual(ran, [])
       assert.strictEqual((yield* H.requests).length, 1)
@@ -235,7 +236,7 @@ describe("a call that needs an approval", () => {
           yield* H.decide(approval, decision)
         }
         yield* H.ended(run)
-        const entries = yield* RunJournal.use((journal) => journal.read(run, 0, 1_000))
+        const entries = yield* RunReader.use((reader) => reader.read(run, 0, 1_000))
         const audited = entries.flatMap(({ at, event }) =>
           event._tag === "ApprovalDecided" ? [{ at, event }] : []
         )

@@ -6,6 +6,7 @@ import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { CallId } from "../../src/value/Ids.ts"
@@ -21,7 +22,7 @@ const beginning = Effect.fnUntraced(function* (
   looked: Effect.Effect<void> = Effect.void
 ) {
   const tasks = yield* TaskStore
-  const journal = yield* RunJournal
+  const ownership = yield* RunOwnership
   const boot = H.withJournal(H.boot(options), ({ unfinished }) => ({
     unfinished: (...of) => Effect.tap(unfinished(...of), () => looked)
   }))
@@ -36,7 +37,7 @@ const beginning = Effect.fnUntraced(function* (
       const { id: run, ordinal } = accepted.task
       const dispatch = { id: task.message_id, claim: owner }
       const begun = yield* Effect.mapError(
-        journal.begin({ run, ordinal, accepted: begins.accepted, dispatch }, begins.owner),
+        ownership.begin({ run, ordinal, accepted: begins.accepted, dispatch }, begins.owner),
         ({ message }) => new StoreError({ message })
       )
       yield* answer(run)
@@ -135,6 +136,7 @@ describe("a run that began with its message", () => {
     () =>
       Effect.gen(function* () {
         const journal = yield* RunJournal
+        const ownership = yield* RunOwnership
         const asked = yield* Deferred.make<void>()
         const waits = Effect.andThen(Deferred.succeed(asked, undefined), Effect.never)
         const process = yield* beginning(
@@ -144,7 +146,7 @@ describe("a run that began with its message", () => {
         )
         const first = yield* process.run(H.send("first"))
         yield* Deferred.await(asked)
-        const { head } = yield* journal.claim(first, "thief")
+        const { head } = yield* ownership.claim(first, "thief")
         yield* journal.append({
           run: first,
           fence: head,

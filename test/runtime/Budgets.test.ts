@@ -8,7 +8,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import { CostLedger } from "../../services/CostLedger.ts"
 import { PriceBook } from "../../services/PriceBook.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as ModelUsageTelemetry from "../../layers/telemetry/ModelUsageTelemetry.ts"
@@ -433,7 +433,7 @@ describe("a limit of time", () => {
       const second = yield* H.boot(options)
       const all = yield* H.asTimePasses(second.run(H.ended(run)))
       assert.deepInclude(H.end(all), { status: "failed", reason: "wall_ms_max" })
-      const entries = yield* RunJournal.use((journal) => journal.read(run, 0, 100))
+      const entries = yield* RunReader.use((reader) => reader.read(run, 0, 100))
       const claimed = entries.findLast(({ event }) => event._tag === "RunClaimed")!
       // Its time was over when it was claimed.
       assert.isBelow(entries.at(-1)!.at - claimed.at, 100)

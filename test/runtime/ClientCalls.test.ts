@@ -7,7 +7,7 @@ import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { ApprovalId, RunId } from "../../src/value/Ids.ts"
 import { replayJournal } from "../../src/replay/JournalReplay.ts"
@@ -44,7 +44,7 @@ const states = AgentRuntime.use((runtime) =>
 
 /** The decider makes the same journal again. */
 const assertReplays = Effect.fnUntraced(function* (run: RunId) {
-  const entries = yield* RunJournal.use((journal) => journal.read(run, 0, 10_000))
+  const entries = yield* RunReader.use((reader) => reader.read(run, 0, 10_000))
   const { divergence, same } = replayJournal(run, entries)
   assert.isUndefined(divergence, JSON.stringify(divergence))
   assert.strictEqual(same, entries.length)

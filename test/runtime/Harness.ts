@@ -30,7 +30,8 @@ import { AgentMemory } from "../../services/AgentMemory.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import { RunList } from "../../services/RunList.ts"
 import type { ToolAttemptObserver } from "../../services/ToolAttemptObserver.ts"
 import { ToolAttemptObservers } from "../../services/ToolAttemptObserver.ts"
@@ -44,6 +45,7 @@ import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGate
 import { ModelScript } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { PolicyVersion } from "../../layers/runtime/tool/CallDigests.ts"
 import * as RuntimeConfig from "../../layers/runtime/actor/RuntimeConfig.ts"
+import * as WholeJournal from "../contracts/WholeJournal.ts"
 
 export const tenant = Tenant.make("acme")
 export const alice = new Principal({ id: "alice", tenant, roles: ["admin"] })
@@ -211,10 +213,10 @@ export const boot = Effect.fnUntraced(function* (options: Options) {
 /** The stores' journal with other methods in place of some of its own: for a process that is to lose them. */
 export const withJournal = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
-  change: (journal: RunJournal["Service"]) => Partial<RunJournal["Service"]>
-): Effect.Effect<A, E, R | RunJournal> =>
-  Effect.flatMap(RunJournal, (journal) =>
-    Effect.provideService(effect, RunJournal, { ...journal, ...change(journal) })
+  change: (journal: WholeJournal.WholeJournal) => Partial<WholeJournal.WholeJournal>
+): Effect.Effect<A, E, R | RunPorts> =>
+  Effect.flatMap(WholeJournal.journal, (journal) =>
+    Effect.provide(effect, WholeJournal.context({ ...journal, ...change(journal) }))
   )
 
 /** Sends a message and gives its run. */
@@ -269,7 +271,7 @@ export const happened = (
 
 export const events = (run: RunId) =>
   Effect.map(
-    RunJournal.use((journal) => journal.read(run, 0, 10_000)),
+    RunReader.use((reader) => reader.read(run, 0, 10_000)),
     (entries) => entries.map((entry) => entry.event)
   )
 

@@ -9,7 +9,7 @@ import { AgentName, ConversationId } from "../../src/value/Ids.ts"
 import type { RunId } from "../../src/value/Ids.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { Outbox } from "../../services/Outbox.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { Stores } from "../../services/Stores.ts"
 import type { EphemeralStore } from "../../layers/ephemeral/EphemeralStore.ts"
@@ -165,7 +165,7 @@ describe("processes that host different agents", () => {
   test(
     "cancel a run that they do not host, begun or not, and it ends at once",
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const reader = yield* RunReader
       const gone = yield* H.boot(hosting("c"))
       const begun = yield* gone.run(send("c", "c-1"))
       yield* gone.run(H.question(begun))
@@ -177,7 +177,7 @@ describe("processes that host different agents", () => {
       const a = yield* H.boot(says("a"))
       for (const run of [begun, second]) {
         yield* a.run(H.cancel(run))
-        assert.strictEqual((yield* journal.head(run)).status, "cancelled")
+        assert.strictEqual((yield* reader.head(run)).status, "cancelled")
       }
       // What came before the one that was never begun is not begun here either.
       assert.deepStrictEqual(yield* H.events(first), [])

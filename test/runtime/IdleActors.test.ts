@@ -11,7 +11,7 @@ import { IdleActors } from "../../layers/runtime/actor/IdleActors.ts"
 import * as Deadlines from "../../layers/runtime/tool/Deadlines.ts"
 import { AgentMemories, AgentMemory } from "../../services/AgentMemory.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { ConversationId, Tenant } from "../../src/value/Ids.ts"
 import { row } from "../memory/Rows.ts"
@@ -199,12 +199,12 @@ describe("idle actors", () => {
 describe("an actor that becomes idle", () => {
   it.effect("takes a message that came while it looked for one", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const reader = yield* RunReader
       const [looks, found] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-      const unfinished: (typeof journal)["unfinished"] = (...args) =>
+      const unfinished: (typeof reader)["unfinished"] = (...args) =>
         Effect.andThen(Deferred.succeed(looks, undefined), () =>
           // What it finds is from before the wait.
-          Effect.tap(journal.unfinished(...args), () => Deferred.await(found))
+          Effect.tap(reader.unfinished(...args), () => Deferred.await(found))
         )
       const process = yield* H.withJournal(H.boot({ script: () => text("ok") }), () => ({
         unfinished

@@ -4,6 +4,7 @@ import { runInNewContext } from "node:vm"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { isDone } from "../../layers/runtime/fiber/DoneEffect.ts"
 import { makeWakeup } from "../../layers/runtime/loop/RunWakeup.ts"
@@ -16,10 +17,11 @@ const stopping = { _tag: "RunStopping", status: "failed", by: "runtime", reason:
 /** A claimed run of a journal in memory, its next append, and how long it is. */
 const claimed = Effect.gen(function* () {
   const journal = yield* RunJournal
+  const reader = yield* RunReader
   const { fence, run } = yield* Samples.begin()
-  const entries = journal.read(run, 0, 10)
+  const entries = reader.read(run, 0, 10)
   const append = { run, fence, events: [stopping], status: "processing", parkable: false } as const
-  return { journal, append, run, entries, length: Effect.map(entries, (all) => all.length) }
+  return { journal, reader, append, run, entries, length: Effect.map(entries, (all) => all.length) }
 })
 
 /** The input that the writer decided on, which nothing else holds. */
@@ -66,7 +68,7 @@ describe("an append to a journal in memory", () => {
   ] as const) {
     it.effect(`is done by a run's writer ${how}`, () =>
       Effect.gen(function* () {
-        const { entries, journal, length, run } = yield* claimed
+        const { entries, journal, length, reader, run } = yield* claimed
         let wrapped = 0
         const services = {
           journal: isWrapped
@@ -78,6 +80,7 @@ describe("an append to a journal in memory", () => {
                 )
               })
             : journal,
+          reader,
           onDurable: () => {},
           onAmended: () => {}
         }

@@ -25,7 +25,7 @@ describe("memory of a runtime", () => {
       })
       assert.strictEqual(store.open.size, 0)
       assert.strictEqual(store.openOf.size, 0)
-      assert.strictEqual(store.waiting.size, 0)
+      assert.strictEqual(store.waiting.all.size, 0)
       assert.strictEqual(store.pending.size, 0)
       assert.strictEqual(store.messages.size, 0)
       assert.strictEqual(store.keys.size, 0)

@@ -11,7 +11,8 @@ import { AgentName } from "../../src/value/Ids.ts"
 import type { RunId } from "../../src/value/Ids.ts"
 import type { CallContext } from "../../src/tool/GovernedTool.ts"
 import type { RunStatus } from "../../src/run/RunState.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import type { Stores } from "../../services/Stores.ts"
 import type { EphemeralStore } from "../../layers/ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
@@ -48,9 +49,9 @@ const first = (look: H.TestTool, more: Partial<H.Options> = {}): H.Options => ({
 /** The version without it. */
 const second: H.Options = { script: () => text("by the second"), config }
 
-const statusOf = (run: RunId): Effect.Effect<RunStatus, unknown, RunJournal> =>
+const statusOf = (run: RunId): Effect.Effect<RunStatus, unknown, RunPorts> =>
   Effect.map(
-    RunJournal.use((journal) => journal.head(run)),
+    RunReader.use((reader) => reader.head(run)),
     ({ status }) => status
   )
 

@@ -5,6 +5,8 @@ import { TestClock } from "effect/testing"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as LocalApprovalDesk from "../../layers/runtime/approval/LocalApprovalDesk.ts"
@@ -23,6 +25,7 @@ import { fold } from "../../src/run/RunFold.ts"
 import * as NoAgents from "../contracts/NoAgents.ts"
 import * as Samples from "../contracts/Samples.ts"
 import * as H from "./Harness.ts"
+import * as WholeJournal from "../contracts/WholeJournal.ts"
 
 const run = RunId.make("00000000-0000-4000-8000-000000000001")
 const first = ApprovalId.make("00000000-0000-4000-8000-00000000000a")
@@ -93,7 +96,7 @@ describe("the Deferreds of open questions", () => {
         yield* (yield* RunJournal).append(
           begun.next(Samples.approvalRequested(Samples.firstCall, { approval: second }))
         )
-        return { run: begun.run, entries: yield* (yield* RunJournal).read(begun.run, 0, 100) }
+        return { run: begun.run, entries: yield* (yield* RunReader).read(begun.run, 0, 100) }
       }).pipe(Effect.provide(EphemeralStores.layer))
       openQuestion(questions, asking, first)
       const answered = questionsOf(questions, asking)[0]!.decision
@@ -140,7 +143,7 @@ describe("ApprovalDesk.decide", () => {
           yield* desk.decide(id, said, H.person("bob", ["approver"], tenant))
           assert.isTrue(yield* Deferred.isDone(decision))
           assert.deepEqual(yield* Deferred.await(decision), said)
-          const entries = yield* (yield* RunJournal).read(run, 0, 100)
+          const entries = yield* (yield* RunReader).read(run, 0, 100)
           assert.isTrue(entries.some(({ event }) => event._tag === "ApprovalDecided"))
         })
       )
@@ -183,9 +186,9 @@ const actor = Effect.map(
 const settle = Effect.repeat(Effect.yieldNow, { times: 200 })
 
 /** The journal, which counts reads of a run's rest, and with `deaf` delivers no wakeups. */
-const watched = (journal: RunJournal["Service"], deaf: boolean) => {
+const watched = (journal: WholeJournal.WholeJournal, deaf: boolean) => {
   const reads: Array<number> = []
-  const service: RunJournal["Service"] = {
+  const service: WholeJournal.WholeJournal = {
     ...journal,
     read: (id, from, limit) => {
       reads.push(from)
@@ -199,8 +202,8 @@ const watched = (journal: RunJournal["Service"], deaf: boolean) => {
 describe("a run that waits in its actor's fiber", () => {
   it.effect("continues by the Deferred alone, without a notice of the journal", () =>
     Effect.gen(function* () {
-      const { service } = watched(yield* RunJournal, true)
-      const process = yield* Effect.provideService(H.boot(options), RunJournal, service)
+      const { service } = watched(yield* WholeJournal.journal, true)
+      const process = yield* Effect.provide(H.boot(options), WholeJournal.context(service))
       const run = yield* process.run(H.send("change it"))
       const { approval } = yield* process.run(H.question(run))
       yield* settle
@@ -219,8 +222,8 @@ describe("a run that waits in its actor's fiber", () => {
           ["own", 1],
           ["other", 2]
         ] as const) {
-          const { reads, service } = watched(yield* RunJournal, false)
-          const process = yield* Effect.provideService(H.boot(options), RunJournal, service)
+          const { reads, service } = watched(yield* WholeJournal.journal, false)
+          const process = yield* Effect.provide(H.boot(options), WholeJournal.context(service))
           const run = yield* process.run(H.send("change it", who))
           const { approval } = yield* process.run(H.question(run, 1, who))
           const length = (yield* H.events(run)).length
@@ -282,7 +285,7 @@ describe("a run that waits in its actor's fiber", () => {
           )
           // Its other call still runs, and nobody awaits the Deferred yet.
           assert.deepEqual(yield* held, [approval])
-          if (who === "other") yield* (yield* RunJournal).claim(run, "another process")
+          if (who === "other") yield* (yield* RunOwnership).claim(run, "another process")
           yield* process.run(H.cancel(run))
           yield* settle
           assert.deepEqual(yield* held, [], who)
@@ -339,8 +342,8 @@ describe("a run that waits in its actor's fiber", () => {
         script: once(calls([call("change", { n: 1 }), call("change", { n: 2 })])),
         tools: { change: H.asks((n) => Effect.sync(() => void done.push(n)).pipe(Effect.as(n))) }
       }
-      const { service } = watched(yield* RunJournal, true)
-      const process = yield* Effect.provideService(H.boot(several), RunJournal, service)
+      const { service } = watched(yield* WholeJournal.journal, true)
+      const process = yield* Effect.provide(H.boot(several), WholeJournal.context(service))
       const run = yield* process.run(H.send("change them"))
       yield* process.run(H.question(run, 2))
       const [one, two] = (yield* H.events(run)).filter(({ _tag }) => _tag === "ApprovalRequested")

@@ -3,17 +3,17 @@ import { Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { ConversationId } from "../../src/value/Ids.ts"
 import * as H from "./Harness.ts"
+import * as WholeJournal from "../contracts/WholeJournal.ts"
 
 const config = { lease_ms: 1_000, sweep_ms: 500 }
 
 /** The journal of a process that can lose it: from then on nothing it asks is ever answered. */
-const mortal = (journal: RunJournal["Service"]) => {
+const mortal = (journal: WholeJournal.WholeJournal) => {
   const state = { dead: false }
   const answered =
     <Args extends ReadonlyArray<unknown>, A, E, R>(
@@ -21,7 +21,7 @@ const mortal = (journal: RunJournal["Service"]) => {
     ) =>
     (...args: Args): Effect.Effect<A, E, R> =>
       Effect.suspend(() => (state.dead ? Effect.never : method(...args)))
-  const service: RunJournal["Service"] = {
+  const service: WholeJournal.WholeJournal = {
     ...journal,
     append: answered(journal.append),
     heartbeat: answered(journal.heartbeat),
@@ -46,8 +46,8 @@ describe("a run whose process dies", () => {
       config: { ...config, drain_ms: 0 }
     }
     return Effect.gen(function* () {
-      const { die, service } = mortal(yield* RunJournal)
-      const first = yield* Effect.provideService(H.boot(options), RunJournal, service)
+      const { die, service } = mortal(yield* WholeJournal.journal)
+      const first = yield* Effect.provide(H.boot(options), WholeJournal.context(service))
       const run = yield* first.run(H.send("hello"))
       yield* first.run(H.happened(run, "ModelTurned"))
       die()
@@ -76,8 +76,8 @@ describe("a run whose process dies", () => {
       config: { ...config, drain_ms: 0 }
     }
     return Effect.gen(function* () {
-      const { die, service } = mortal(yield* RunJournal)
-      const first = yield* Effect.provideService(H.boot(options), RunJournal, service)
+      const { die, service } = mortal(yield* WholeJournal.journal)
+      const first = yield* Effect.provide(H.boot(options), WholeJournal.context(service))
       const run = yield* first.run(H.send("hello"))
       yield* first.run(H.happened(run, "CallDispatched"))
       die()
@@ -109,8 +109,8 @@ describe("a run whose process dies", () => {
       config: { ...config, drain_ms: 0 }
     }
     return Effect.gen(function* () {
-      const { die, service } = mortal(yield* RunJournal)
-      const first = yield* Effect.provideService(H.boot(options), RunJournal, service)
+      const { die, service } = mortal(yield* WholeJournal.journal)
+      const first = yield* Effect.provide(H.boot(options), WholeJournal.context(service))
       const run = yield* first.run(H.send("hello"))
       const { approval } = yield* first.run(H.question(run))
       yield* first.run(H.decide(approval, H.approve))
@@ -138,16 +138,19 @@ describe("a run whose process dies", () => {
         config
       }
       return Effect.gen(function* () {
-        const journal = yield* RunJournal
+        const journal = yield* WholeJournal.journal
         let beats = 0
         // It says once that it lives, and never again: it hangs, and then goes on.
         const heartbeat: typeof journal.heartbeat = (owner, ms) =>
           beats++ === 0 ? journal.heartbeat(owner, ms) : Effect.void
-        const zombie = yield* Effect.provideService(H.boot(options), RunJournal, {
-          ...journal,
-          heartbeat,
-          recoverable: () => Effect.succeed([])
-        })
+        const zombie = yield* Effect.provide(
+          H.boot(options),
+          WholeJournal.context({
+            ...journal,
+            heartbeat,
+            recoverable: () => Effect.succeed([])
+          })
+        )
         const run = yield* zombie.run(H.send("hello"))
         yield* zombie.run(H.happened(run, "ModelTurned"))
         const owner = yield* H.boot(options)
@@ -225,8 +228,8 @@ describe("a run whose process dies", () => {
       config: { ...config, drain_ms: 0 }
     }
     return Effect.gen(function* () {
-      const { die, service } = mortal(yield* RunJournal)
-      const first = yield* Effect.provideService(H.boot(options), RunJournal, service)
+      const { die, service } = mortal(yield* WholeJournal.journal)
+      const first = yield* Effect.provide(H.boot(options), WholeJournal.context(service))
       const run = yield* first.run(H.send("hello"))
       const { approval } = yield* first.run(H.question(run))
       yield* first.run(H.happened(run, "CallSettled"))
@@ -257,8 +260,8 @@ describe("a run whose process dies", () => {
       config: { ...config, drain_ms: 0 }
     }
     return Effect.gen(function* () {
-      const { die, service } = mortal(yield* RunJournal)
-      const first = yield* Effect.provideService(H.boot(options), RunJournal, service)
+      const { die, service } = mortal(yield* WholeJournal.journal)
+      const first = yield* Effect.provide(H.boot(options), WholeJournal.context(service))
       const run = yield* first.run(H.send("hello"))
       yield* first.run(H.question(run))
       die()

@@ -7,13 +7,13 @@ import { channelKey } from "../../layers/runtime/feed/ChannelKey.ts"
 import { text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { openFeed } from "../../layers/runtime/actor/Watch.ts"
 import * as Deadlines from "../../layers/runtime/tool/Deadlines.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { ConversationId, FrameId } from "../../src/value/Ids.ts"
 import type { JournalEntry, RunEvent } from "../../src/run/RunEvent.ts"
 import { mayEndWait } from "../../src/run/RunEvent.ts"
 import * as Samples from "../contracts/Samples.ts"
 import * as H from "./Harness.ts"
+import { RunReader } from "../../services/RunReader.ts"
 
 const conversation = ConversationId.make("c-1")
 const key = channelKey(H.tenant, conversation)
@@ -94,7 +94,7 @@ describe("a patient watcher", () => {
       const deadlines = yield* Deadlines.make
       const feed = new Feed()
       const tasks = yield* TaskStore
-      const journal = yield* RunJournal
+      const reader = yield* RunReader
       let reads = 0
       const counted: TaskStore["Service"] = {
         ...tasks,
@@ -104,7 +104,7 @@ describe("a patient watcher", () => {
             return tasks.ofConversation(...of)
           })
       }
-      const services = { journal, tasks: counted, deadlines, feed, watch_ms }
+      const services = { reader, tasks: counted, deadlines, feed, watch_ms }
       const sent = yield* H.send("one")
       yield* H.ended(sent)
       const watch = yield* openFeed(services, H.tenant, conversation, { ordinal: 1, seq: -1 }, true)

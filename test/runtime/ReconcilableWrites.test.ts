@@ -6,7 +6,7 @@ import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import { ToolTerminalError, ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { RunId } from "../../src/value/Ids.ts"
@@ -438,7 +438,7 @@ describe("a reconcilable call of an owner that is gone", () => {
     return Effect.gen(function* () {
       const { next, run } = yield* taken(options(waits, [], []))
       yield* Deferred.await(asked)
-      const head = yield* RunJournal.use((journal) => journal.head(run))
+      const head = yield* RunReader.use((reader) => reader.head(run))
       assert.strictEqual(head.status, "processing")
       yield* next.run(AgentRuntime.use((runtime) => runtime.interrupt(run, H.alice, "enough")))
       const all = yield* next.run(H.ended(run))

@@ -1,11 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { JournalError, RunJournal } from "../../services/RunJournal.ts"
+import { JournalError } from "../../services/RunJournal.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { Supervision } from "../../src/agent/AgentSpec.ts"
 import * as H from "./Harness.ts"
+import * as WholeJournal from "../contracts/WholeJournal.ts"
 
 const away = Effect.fail(new JournalError({ message: "away", lost: true }))
 
@@ -17,11 +18,11 @@ describe("an actor that was stopped while the journal did not answer", () => {
       config: { sweep_ms: 1_000 }
     }
     return Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const journal = yield* WholeJournal.journal
       // Claimed once, and from then on nobody can say which runs there are.
       let claims = 1
       let looks = 0
-      const service: RunJournal["Service"] = {
+      const service: WholeJournal.WholeJournal = {
         ...journal,
         begin: (beginning, owner) =>
           claims-- > 0
@@ -33,7 +34,7 @@ describe("an actor that was stopped while the journal did not answer", () => {
         unfinished: (tenant, address, limit) =>
           looks-- > 0 ? away : journal.unfinished(tenant, address, limit)
       }
-      const process = yield* Effect.provideService(H.boot(options), RunJournal, service)
+      const process = yield* Effect.provide(H.boot(options), WholeJournal.context(service))
       const run = yield* process.run(H.send("hello"))
       for (let i = 0; i < 200; i++) yield* TestClock.adjust(100)
       const all = yield* H.events(run)

@@ -13,7 +13,7 @@ import { hasRole, Role as Roles, rolesOf } from "../../src/principal/Principal.t
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import type { GroupsByRole } from "../../src/tool/ToolGroup.ts"
-import { ToolGroup } from "../../src/tool/ToolGroup.ts"
+import { known_groups } from "../../src/tool/ToolGroup.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import * as Replay from "../../layers/compose/entries/Replay.ts"
@@ -233,10 +233,15 @@ describe("the groups of a role", () => {
         field: "groups_by_role",
         value: "inspect"
       })
+      // No tool is of such a group: it is misspelt.
+      const misspelt = H.layer(two(body, { agent: { groups_by_role: { operator: ["cores"] } } }))
+      const failed = yield* Effect.flip(Effect.provide(Effect.void, misspelt))
+      assert.deepInclude(failed, { _tag: "MisdeclaredAgent", field: "groups_by_role" })
+      assert.include(String(failed), 'no tool is of the group "cores"')
       const decode = Schema.decodeUnknownExit(AgentSpec)
       const spec = { name: "a", instructions: "", groups_by_role: { viewer: ["core"] } }
       assert.isTrue(Exit.isSuccess(decode(spec)))
-      for (const groups_by_role of [{ viewer: ["cores"] }, { viewer: "core" }, []]) {
+      for (const groups_by_role of [{ viewer: ["a group"] }, { viewer: "core" }, []]) {
         assert.isTrue(Exit.isFailure(decode({ ...spec, groups_by_role })))
       }
     })
@@ -378,16 +383,16 @@ const randomCase = (seed: number) => {
   const sends = pick<Role>(["operator", "customer", "admin"])
   const roles = rolesOf({ roles: [sends, ...some(Roles.literals, 0.3)] })
   const groups: GroupsByRole = Object.fromEntries(
-    some(Roles.literals, 0.6).map((role) => [role, some(ToolGroup.literals, 0.6)])
+    some(Roles.literals, 0.6).map((role) => [role, some(known_groups, 0.6)])
   )
-  const names = ToolGroup.literals.map((group) => `do_${group}`)
+  const names = known_groups.map((group) => `do_${group}`)
   const rules = some(names, 0.4).map((pattern) => {
     const condition = [pick(Roles.literals)]
     return random() < 0.5
       ? ({ pattern, permission: "deny", roles: condition } as const)
       : ({ pattern, permission: "deny", unless_roles: condition } as const)
   })
-  const may = ToolGroup.literals
+  const may = known_groups
     .filter((group) =>
       Roles.literals.some((role) => has(roles, role) && groups[role]?.includes(group))
     )
@@ -412,7 +417,7 @@ const judged = (seed: number) => {
   const { groups, may, may_run, roles, rules, turns } = randomCase(seed)
   const ran: Array<string> = []
   const tools = Object.fromEntries(
-    ToolGroup.literals.map((group) => [
+    known_groups.map((group) => [
       `do_${group}`,
       H.reads(() => Effect.sync(() => ran.push(`do_${group}`)), { group })
     ])

@@ -6,7 +6,7 @@ import type { Line } from "../../layers/runtime/actor/RunLoading.ts"
 import { RunLoading } from "../../layers/runtime/actor/RunLoading.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { text } from "../../layers/model/tape/ScriptedModelGateway.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import * as H from "./Harness.ts"
 import { interruptedAnywhere } from "./Interruptions.ts"
 
@@ -105,7 +105,7 @@ it.effect("of ten thousand runs no more are loaded at once than there are places
 
 it.effect("a sweep that finds a run while it is claimed makes nobody read its journal again", () =>
   Effect.gen(function* () {
-    const journal = yield* RunJournal
+    const reader = yield* RunReader
     const config = { sweep_ms: 100, drain_ms: 0 }
     const first = yield* H.boot({ script: () => Effect.never, config })
     const run = yield* first.run(H.send("hello"))
@@ -122,7 +122,7 @@ it.effect("a sweep that finds a run while it is claimed makes nobody read its jo
     }))
     yield* TestClock.adjust(500)
     yield* Deferred.succeed(claiming, undefined)
-    while ((yield* journal.head(run)).status !== "complete") yield* Effect.yieldNow
+    while ((yield* reader.head(run)).status !== "complete") yield* Effect.yieldNow
     assert.strictEqual(reads, 0)
   }).pipe(Effect.provide(EphemeralStores.layer))
 )

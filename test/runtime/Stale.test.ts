@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { RunJournal, StaleAppend } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { makeWakeup } from "../../layers/runtime/loop/RunWakeup.ts"
 import { RunWriter } from "../../layers/runtime/loop/RunWriter.ts"
@@ -11,6 +12,7 @@ import * as H from "./Harness.ts"
 /** A writer whose appends are always refused as stale, and how often it tried. */
 const refused = Effect.fnUntraced(function* () {
   const journal = yield* RunJournal
+  const reader = yield* RunReader
   const { run } = yield* Samples.begin()
   let tries = 0
   const host = {
@@ -22,10 +24,11 @@ const refused = Effect.fnUntraced(function* () {
           return Effect.fail(new StaleAppend({ run_id: run, length: 2 }))
         })
     }),
+    reader,
     onDurable: () => {},
     onAmended: () => {}
   }
-  const state = fold((yield* journal.read(run, 0, 10)).map(({ event }) => event))
+  const state = fold((yield* reader.read(run, 0, 10)).map(({ event }) => event))
   const wakeup = makeWakeup()
   return { writer: new RunWriter(host, run, state, wakeup), tries: () => tries }
 })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import { RunLimits } from "../../src/run/RunLimits.ts"
 import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
@@ -102,7 +102,7 @@ describe("several calls of one step", () => {
     return Effect.gen(function* () {
       const run = yield* H.send("hello")
       yield* H.ended(run)
-      const all = yield* RunJournal.use((journal) => journal.read(run, 0, 100))
+      const all = yield* RunReader.use((reader) => reader.read(run, 0, 100))
       const settled = all.find(({ event }) => event._tag === "CallSettled")!
       assert.isTrue(settled.event._tag === "CallSettled")
       assert.deepInclude(settled.event, { ended_at: settled.at })

@@ -6,16 +6,17 @@ import { Supervision } from "../../src/agent/AgentSpec.ts"
 import type { RunId } from "../../src/value/Ids.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
-import { JournalError, RunJournal } from "../../services/RunJournal.ts"
+import { JournalError } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
+import * as WholeJournal from "../contracts/WholeJournal.ts"
 
 /** A journal whose appends of one run die as often as it is told. */
-const breaking = (journal: RunJournal["Service"]) => {
+const breaking = (journal: WholeJournal.WholeJournal) => {
   const state = { run: undefined as RunId | undefined, left: 0, broken: 0 }
-  const service: RunJournal["Service"] = {
+  const service: WholeJournal.WholeJournal = {
     ...journal,
     append: (request) =>
       Effect.suspend(() => {
@@ -53,8 +54,8 @@ describe("supervision", () => {
         }
       }
       return Effect.gen(function* () {
-        const { service, state } = breaking(yield* RunJournal)
-        const process = yield* Effect.provideService(H.boot(options), RunJournal, service)
+        const { service, state } = breaking(yield* WholeJournal.journal)
+        const process = yield* Effect.provide(H.boot(options), WholeJournal.context(service))
         const a = yield* process.run(H.send("c-1", "c-1"))
         const b = yield* process.run(H.send("c-2", "c-2"))
         yield* process.run(H.happened(a, "RunClaimed"))
@@ -85,8 +86,8 @@ describe("supervision", () => {
       agent: { supervision: Supervision.make({ restarts_max: 2, window_ms: 60_000 }) }
     }
     return Effect.gen(function* () {
-      const { service, state } = breaking(yield* RunJournal)
-      const process = yield* Effect.provideService(H.boot(options), RunJournal, service)
+      const { service, state } = breaking(yield* WholeJournal.journal)
+      const process = yield* Effect.provide(H.boot(options), WholeJournal.context(service))
       const run = yield* process.run(H.send("hello"))
       yield* process.run(H.happened(run, "RunClaimed"))
       state.run = run
@@ -172,13 +173,16 @@ describe("supervision", () => {
         config: { lease_ms: 1_000, sweep_ms: 500 }
       }
       return Effect.gen(function* () {
-        const { service, state } = breaking(yield* RunJournal)
+        const { service, state } = breaking(yield* WholeJournal.journal)
         let beats = 0
-        const hanging = yield* Effect.provideService(H.boot(options), RunJournal, {
-          ...service,
-          heartbeat: (owner, ms) => (beats++ === 0 ? service.heartbeat(owner, ms) : Effect.void),
-          recoverable: () => Effect.succeed([])
-        })
+        const hanging = yield* Effect.provide(
+          H.boot(options),
+          WholeJournal.context({
+            ...service,
+            heartbeat: (owner, ms) => (beats++ === 0 ? service.heartbeat(owner, ms) : Effect.void),
+            recoverable: () => Effect.succeed([])
+          })
+        )
         const run = yield* hanging.run(H.send("hello"))
         yield* hanging.run(H.happened(run, "RunClaimed"))
         const heir = yield* H.boot(options)
@@ -203,8 +207,8 @@ describe("supervision", () => {
       agent: { supervision: Supervision.make({ restarts_max: 0 }) }
     }
     return Effect.gen(function* () {
-      const { service, state } = breaking(yield* RunJournal)
-      const process = yield* Effect.provideService(H.boot(options), RunJournal, service)
+      const { service, state } = breaking(yield* WholeJournal.journal)
+      const process = yield* Effect.provide(H.boot(options), WholeJournal.context(service))
       const run = yield* process.run(H.send("hello"))
       yield* process.run(H.happened(run, "CallDispatched"))
       state.run = run

@@ -9,10 +9,10 @@ import { channelKey } from "../../layers/runtime/feed/ChannelKey.ts"
 import * as Deadlines from "../../layers/runtime/tool/Deadlines.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import { feedStream } from "../../services/AgentRuntime.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { ConversationId } from "../../src/value/Ids.ts"
 import * as H from "./Harness.ts"
+import { RunReader } from "../../services/RunReader.ts"
 
 const conversation = ConversationId.make("c-1")
 const watch_ms = 1_000
@@ -22,7 +22,7 @@ const opening = Effect.gen(function* () {
   const deadlines = yield* Deadlines.make
   const feed = new Feed()
   const services = {
-    journal: yield* RunJournal,
+    reader: yield* RunReader,
     tasks: yield* TaskStore,
     deadlines,
     feed,

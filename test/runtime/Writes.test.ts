@@ -6,7 +6,7 @@ import type { RunId } from "../../src/value/Ids.ts"
 import { CallId } from "../../src/value/Ids.ts"
 import type { Settlement } from "../../src/run/RunCommand.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"
 
@@ -37,11 +37,11 @@ describe("a write", () => {
         key = context.key
         seen.push((yield* H.events(context.run)).map((event) => event._tag))
         return null
-      }).pipe(Effect.provideService(RunJournal, journal!), Effect.orDie)
+      }).pipe(Effect.provideService(RunReader, reader!), Effect.orDie)
     )
-    let journal: RunJournal["Service"] | undefined
+    let reader: RunReader["Service"] | undefined
     return Effect.gen(function* () {
-      journal = yield* RunJournal
+      reader = yield* RunReader
       const all = yield* H.ended(yield* H.send("hello"))
       assert.deepStrictEqual(seen, [["RunAccepted", "RunClaimed", "ModelTurned", "CallDispatched"]])
       const dispatched = all.find((event) => event._tag === "CallDispatched")
@@ -95,7 +95,7 @@ describe("a write", () => {
       yield* TestClock.adjust(50)
       yield* H.happened(run, "CallUnknown")
       assert.strictEqual(interrupted, 1)
-      const head = yield* RunJournal.use((journal) => journal.head(run))
+      const head = yield* RunReader.use((reader) => reader.head(run))
       assert.strictEqual(head.status, "awaiting_approval")
       assert.deepStrictEqual(H.settled(yield* H.events(run)), [])
       assert.strictEqual((yield* H.requests).length, 1)

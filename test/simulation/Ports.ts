@@ -16,15 +16,17 @@ import type { ConversationStore } from "../../services/ConversationStore.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import type { Append, Fence, FencedOff, StaleAppend } from "../../services/RunJournal.ts"
-import { JournalError, RunJournal } from "../../services/RunJournal.ts"
+import { JournalError } from "../../services/RunJournal.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import { IdempotencyKeys } from "../../services/IdempotencyKeys.ts"
 import { StoreError } from "../../services/StoreError.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { RunId } from "../../src/value/Ids.ts"
 import type { Process } from "./Kernel.ts"
 import type { Act, World } from "./World.ts"
+import * as WholeJournal from "../contracts/WholeJournal.ts"
 
-export type Journal = RunJournal["Service"]
+export type Journal = WholeJournal.WholeJournal
 export type OutboxPort = Outbox["Service"]
 export type Tasks = TaskStore["Service"]
 export type Records = ApprovalRecords["Service"]
@@ -187,7 +189,7 @@ const journalOf = (world: World, process: Process, inner: Journal): Journal => {
       world.violate(`${name} of epoch ${epoch} was accepted at epoch ${head.epoch}`)
     }
   }
-  return RunJournal.of({
+  return {
     create: (run, ordinal, accepted) => call("create", inner.create(run, ordinal, accepted)),
     begin: (beginning, owner) =>
       call(
@@ -238,7 +240,7 @@ const journalOf = (world: World, process: Process, inner: Journal): Journal => {
     liftQuarantine: (run, tenant) => call("liftQuarantine", inner.liftQuarantine(run, tenant)),
     onAmended: onAmendedOf(world, process, inner),
     onCommitted: onCommittedOf(world, process, inner)
-  })
+  }
 }
 
 const outboxOf = (world: World, process: Process, inner: OutboxPort): OutboxPort => {
@@ -305,7 +307,7 @@ export const layer = (
   process: Process,
   mutate: (ports: Ports) => Partial<Ports>
 ): Layer.Layer<
-  | RunJournal
+  | RunPorts
   | Outbox
   | OutboxReplayer
   | TaskStore
@@ -328,7 +330,7 @@ export const layer = (
       (
         built
       ): Context.Context<
-        | RunJournal
+        | RunPorts
         | Outbox
         | OutboxReplayer
         | TaskStore
@@ -338,7 +340,7 @@ export const layer = (
         | IdempotencyKeys
       > => {
         const wrapped: Ports = {
-          journal: journalOf(world, process, Context.get(built, RunJournal)),
+          journal: journalOf(world, process, WholeJournal.from(built)),
           outbox: outboxOf(world, process, Context.get(built, Outbox)),
           tasks: tasksOf(world, process, Context.get(built, TaskStore)),
           records: recordsOf(world, process, Context.get(built, ApprovalRecords)),
@@ -346,7 +348,7 @@ export const layer = (
         }
         const ports = { ...wrapped, ...mutate(wrapped) }
         return built.pipe(
-          Context.add(RunJournal, ports.journal),
+          Context.merge(WholeJournal.context(ports.journal)),
           Context.add(Outbox, ports.outbox),
           Context.add(TaskStore, ports.tasks),
           Context.add(ApprovalRecords, ports.records),

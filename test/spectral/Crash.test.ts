@@ -9,13 +9,13 @@ import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { Script } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AuthorizationDesk } from "../../services/AuthorizationDesk.ts"
-import type { Append } from "../../services/RunJournal.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import type { Append, RunJournal } from "../../services/RunJournal.ts"
 import { spectral_name } from "../../src/spectral/agents/SpectralAgents.ts"
 import { AgentName } from "../../src/value/Ids.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import * as H from "../runtime/Harness.ts"
 import { ask, ended, olga, over, send } from "./Workspace.ts"
+import * as WholeJournal from "../contracts/WholeJournal.ts"
 
 const config = { lease_ms: 1_000, sweep_ms: 500, drain_ms: 0 }
 
@@ -84,8 +84,8 @@ const bodiesOf = (life: Life, outside: Outside): Readonly<Record<string, H.TestT
 const boot = Effect.fnUntraced(function* (life: Life, outside: Outside) {
   const scope = yield* Scope.make()
   yield* Effect.addFinalizer(() => Scope.close(scope, Exit.void))
-  const journal = yield* RunJournal
-  const mortal: RunJournal["Service"] = {
+  const journal = yield* WholeJournal.journal
+  const mortal: WholeJournal.WholeJournal = {
     ...journal,
     append: life.append(journal.append),
     heartbeat: (...args) => life.alive(journal.heartbeat(...args)),
@@ -97,7 +97,7 @@ const boot = Effect.fnUntraced(function* (life: Life, outside: Outside) {
   }
   const context = yield* Layer.buildWithMemoMap(
     over({ script, config, bodies: bodiesOf(life, outside) }).pipe(
-      Layer.provide(Layer.succeed(RunJournal, mortal))
+      Layer.provide(Layer.succeedContext(WholeJournal.context(mortal)))
     ),
     Layer.makeMemoMapUnsafe(),
     scope

@@ -5,6 +5,7 @@ import { NodeCrypto } from "@effect/platform-node"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import * as LocalApprovalDesk from "../../layers/runtime/approval/LocalApprovalDesk.ts"
 import * as OpenQuestions from "../../layers/runtime/approval/OpenQuestions.ts"
 import { shownDigest } from "../../layers/runtime/tool/CallDigests.ts"
@@ -63,11 +64,11 @@ onEngines("a record that was changed in the database", (it) => {
         withDesk(
           Effect.gen(function* () {
             const desk = yield* ApprovalDesk
-            const journal = yield* RunJournal
+            const reader = yield* RunReader
             const sql = yield* SqlClient.SqlClient
             const { id, run, tenant } = yield* asking(signed)
             const by = Samples.principal(["admin"], tenant)
-            const before = (yield* journal.head(run)).length
+            const before = (yield* reader.head(run)).length
             for (const [field, path, value] of alterations) {
               yield* sql.unsafe(
                 "UPDATE troupe.approvals SET payload = jsonb_set(payload::jsonb, $2::text[], $3::text::jsonb)::text WHERE id = $1::uuid",
@@ -76,7 +77,7 @@ onEngines("a record that was changed in the database", (it) => {
               const error = yield* Effect.flip(desk.decide(id, { _tag: "Approve" }, by))
               assert.strictEqual(error._tag, "ApprovalAltered", path)
               if (error._tag === "ApprovalAltered") assert.include(error.fields, field)
-              assert.strictEqual((yield* journal.head(run)).length, before)
+              assert.strictEqual((yield* reader.head(run)).length, before)
               const [listed] = yield* desk.pending(by, 1)
               assert.deepInclude(listed, { id, altered: true })
               assert.deepInclude(yield* desk.get(id, by), { id, altered: true })
@@ -94,7 +95,7 @@ onEngines("a record that was changed in the database", (it) => {
             }
             assert.notProperty((yield* desk.pending(by, 1))[0], "altered")
             yield* desk.decide(id, { _tag: "Approve" }, by)
-            assert.strictEqual((yield* journal.head(run)).length, before + 1)
+            assert.strictEqual((yield* reader.head(run)).length, before + 1)
           })
         )
     )
@@ -121,7 +122,7 @@ onEngines("a record that was changed in the database", (it) => {
         }
         yield* desk.decide(id, { _tag: "Deny", reason: "not what was asked" }, by)
         assert.deepStrictEqual(yield* desk.pending(by, 500), [])
-        const events = yield* (yield* RunJournal).read(run, 0, 100)
+        const events = yield* (yield* RunReader).read(run, 0, 100)
         const settled = events.at(-1)!.event
         assert.strictEqual(settled._tag === "CallSettled" && settled.outcome._tag, "Denied")
       })
@@ -132,7 +133,7 @@ onEngines("a record that was changed in the database", (it) => {
     withDesk(
       Effect.gen(function* () {
         const desk = yield* ApprovalDesk
-        const journal = yield* RunJournal
+        const reader = yield* RunReader
         const sql = yield* SqlClient.SqlClient
         const harmless = yield* asking(true)
         const harmful = yield* asking(true)
@@ -148,7 +149,7 @@ onEngines("a record that was changed in the database", (it) => {
         const by = Samples.principal(["admin"], harmless.tenant)
         const error = yield* Effect.flip(desk.decide(harmless.id, { _tag: "Approve" }, by))
         assert.strictEqual(error._tag, "ApprovalNotFound")
-        assert.strictEqual((yield* journal.head(harmful.run)).status, "awaiting_approval")
+        assert.strictEqual((yield* reader.head(harmful.run)).status, "awaiting_approval")
       })
     )
   )

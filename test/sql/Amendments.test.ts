@@ -6,6 +6,8 @@ import { SqlClient } from "effect/sql"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunNews } from "../../services/RunNews.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import type { RunId } from "../../src/value/Ids.ts"
 import { cancelRun } from "../../src/run/RunCommand.ts"
 import type { ApprovalRequested } from "../../src/run/RunEvent.ts"
@@ -21,7 +23,7 @@ const cancel = (run: RunId) =>
   RunJournal.use((journal) => journal.amend(run, (state) => cancelRun(state, run, "ada", "enough")))
 
 const statusOf = (run: RunId) =>
-  RunJournal.use((journal) => Effect.map(journal.head(run), ({ status }) => status))
+  RunReader.use((reader) => Effect.map(reader.head(run), ({ status }) => status))
 
 const many = (count: number) =>
   Effect.forEach(Array.from({ length: count }), () =>
@@ -126,11 +128,11 @@ const together = (it: Vitest.MethodsNonLive<Needs>) => {
   it.effect("an amendment inside a transaction is made with it or not at all", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const journal = yield* RunJournal
+      const news = yield* RunNews
       const [begun] = yield* many(1)
       const { run } = begun!
       const heard: Array<RunId | undefined> = []
-      yield* journal.onAmended((id) => void heard.push(id))
+      yield* news.onAmended((id) => void heard.push(id))
       const before = yield* Samples.snapshot(run)
       yield* Effect.exit(sql.withTransaction(Effect.andThen(cancel(run), Effect.fail("no"))))
       assert.deepStrictEqual(yield* Samples.snapshot(run), before)

@@ -4,6 +4,9 @@ import { assert } from "@effect/vitest"
 import { Cause, Effect, Exit, Random } from "effect"
 import { SqlClient } from "effect/sql"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunNews } from "../../services/RunNews.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import type { RunId } from "../../src/value/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
 import type { Needs } from "./Engines.ts"
@@ -12,9 +15,10 @@ import { onEngines } from "./Engines.ts"
 /** A run without a task, claimed. */
 const claimed = Effect.fnUntraced(function* (owner = "a") {
   const journal = yield* RunJournal
+  const ownership = yield* RunOwnership
   const task = Samples.newTask()
   yield* journal.create(task.id, 1, Samples.runAccepted(task))
-  const { head } = yield* journal.claim(task.id, owner)
+  const { head } = yield* ownership.claim(task.id, owner)
   return { run: task.id, fence: { epoch: head.epoch, length: head.length } }
 })
 
@@ -22,13 +26,13 @@ const all = { concurrency: "unbounded" } as const
 
 /** Every event has its place, and the head counts them. */
 const assertWhole = Effect.fnUntraced(function* (run: RunId) {
-  const journal = yield* RunJournal
-  const entries = yield* journal.read(run, 0, 10_000)
+  const reader = yield* RunReader
+  const entries = yield* reader.read(run, 0, 10_000)
   assert.deepStrictEqual(
     entries.map(({ seq }) => seq),
     entries.map((_, index) => index)
   )
-  assert.strictEqual((yield* journal.head(run)).length, entries.length)
+  assert.strictEqual((yield* reader.head(run)).length, entries.length)
   return entries
 })
 
@@ -98,6 +102,7 @@ const concurrent = (it: Vitest.MethodsNonLive<Needs>) => {
   it.effect("of two writers a run each append is written once, and stale ones fail alone", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
+      const reader = yield* RunReader
       const runs = yield* Effect.forEach(Array.from({ length: 32 }), () => claimed())
       let stale = 0
       let written = 0
@@ -121,7 +126,7 @@ const concurrent = (it: Vitest.MethodsNonLive<Needs>) => {
             } else {
               assert.strictEqual(exit.failure._tag, "StaleAppend")
               stale++
-              length = (yield* journal.head(run)).length
+              length = (yield* reader.head(run)).length
             }
           }
         })
@@ -168,6 +173,7 @@ const concurrent = (it: Vitest.MethodsNonLive<Needs>) => {
   it.effect("a zombie is refused under load, whenever its run is claimed", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const runs = yield* Effect.forEach(Array.from({ length: 32 }), () => claimed("zombie"))
       const work = ({ fence, run }: (typeof runs)[number]) =>
         Effect.gen(function* () {
@@ -183,7 +189,7 @@ const concurrent = (it: Vitest.MethodsNonLive<Needs>) => {
       const steal = ({ run }: (typeof runs)[number]) =>
         Effect.andThen(
           Effect.flatMap(Random.nextIntBetween(0, 60), (ms) => Effect.sleep(ms)),
-          journal.claim(run, "heir")
+          ownership.claim(run, "heir")
         )
       const [ends] = yield* Effect.all(
         [
@@ -232,9 +238,11 @@ const ambient = (it: Vitest.MethodsNonLive<Needs>) => {
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const journal = yield* RunJournal
+        const ownership = yield* RunOwnership
+        const news = yield* RunNews
         const { fence, run } = yield* claimed()
         const told: Array<number> = []
-        yield* journal.onCommitted({
+        yield* news.onCommitted({
           accepts: (each) => each === run,
           onCommitted: ({ from }) => void told.push(from)
         })
@@ -246,7 +254,7 @@ const ambient = (it: Vitest.MethodsNonLive<Needs>) => {
           Effect.exit(sql.withTransaction(Effect.andThen(append, Effect.fail("no"))))
         )
         yield* Effect.exit(
-          sql.withTransaction(Effect.andThen(journal.claim(run, "b"), Effect.fail("no")))
+          sql.withTransaction(Effect.andThen(ownership.claim(run, "b"), Effect.fail("no")))
         )
         assert.deepStrictEqual(told, [])
         yield* sql.withTransaction(

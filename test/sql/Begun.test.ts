@@ -3,6 +3,8 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { Outbox } from "../../services/Outbox.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import type { NewTask } from "../../services/TaskStore.ts"
 import { dispatched_topic, TaskStore } from "../../services/TaskStore.ts"
 import { ConversationId } from "../../src/value/Ids.ts"
@@ -12,7 +14,7 @@ import { onEngines } from "./Engines.ts"
 /** A task whose run may begin for a new owner, which lives. */
 const wanted = Effect.fnUntraced(function* (given: Partial<NewTask> = {}) {
   const owner = Samples.unique("owner")
-  yield* RunJournal.use((journal) => journal.heartbeat(owner, 600_000))
+  yield* RunOwnership.use((ownership) => ownership.heartbeat(owner, 600_000))
   const task = Samples.newTask(given)
   const accepted = Samples.runAccepted(task)
   const claim = { owner: `${owner}.1`, lease_ms: 600_000, begins: { owner, accepted } }
@@ -39,6 +41,7 @@ onEngines("a run that begins with its task", (it) => {
   it.effect("is claimed as its journal has it, and nothing is left to be delivered", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
+      const reader = yield* RunReader
       const outbox = yield* Outbox
       const depth = yield* outbox.depth
       const { accepted, owner, task } = yield* wanted()
@@ -60,19 +63,19 @@ onEngines("a run that begins with its task", (it) => {
         events: [Samples.modelTurned(1), Samples.runEnded()],
         status: "complete"
       })
-      assert.deepStrictEqual(yield* journal.unfinished(task.tenant, task.address, 1), [])
+      assert.deepStrictEqual(yield* reader.unfinished(task.tenant, task.address, 1), [])
     })
   )
 
   it.effect("is taken up by another owner once its own is gone", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const { owner, task } = yield* wanted()
       yield* accept(task)
-      const found = journal.recoverable("another", [task.address.agent], 1_000)
+      const found = ownership.recoverable("another", [task.address.agent], 1_000)
       const ids = Effect.map(found, (heads) => heads.map(({ run_id }) => run_id))
       assert.notInclude(yield* ids, task.id)
-      yield* journal.release(owner)
+      yield* ownership.release(owner)
       assert.include(yield* ids, task.id)
     })
   )

@@ -3,19 +3,21 @@ import { Effect, Exit } from "effect"
 import { SqlClient } from "effect/sql"
 import { stateOf } from "../../layers/sql/engine/SqlFailure.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { onEngines } from "./Engines.ts"
 
 /** Runs a body in the transaction of a run's journal, and gives its exit. */
 const transacted = Effect.fnUntraced(function* <A, E>(body: Effect.Effect<A, E>) {
   const journal = yield* RunJournal
+  const reader = yield* RunReader
   const begun = yield* Samples.begin({}, [Samples.modelTurned(1, 1)])
   const exits: Array<Exit.Exit<A, E>> = []
   yield* journal.transact(begun.run, begun.fence, body, (exit) => {
     exits.push(exit)
     return begun.next(Samples.callSettled())
   })
-  assert.strictEqual((yield* journal.head(begun.run)).length, begun.fence.length + 1)
+  assert.strictEqual((yield* reader.head(begun.run)).length, begun.fence.length + 1)
   return exits.at(-1)!
 })
 

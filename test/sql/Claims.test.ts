@@ -3,6 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Redacted, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import { callId, rootFrame } from "../../src/value/Ids.ts"
 import type { FoldState } from "../../src/run/RunState.ts"
 import { fold } from "../../src/run/RunFold.ts"
@@ -24,13 +26,13 @@ const text = (run: Samples.Begun["run"]) =>
 const claims = (it: Vitest.MethodsNonLive<Needs>) => {
   it.effect("a run whose events are too many for one row is claimed with all of them", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const said = Array.from({ length: 6 }, (_, step) =>
         Samples.modelTurned(step + 1, 0, undefined, "ü".repeat(200_000))
       )
       const { run } = yield* Samples.begin({}, said)
       assert.isAbove(yield* text(run), 1_000_000)
-      const claim = yield* journal.claim(run, "heir")
+      const claim = yield* ownership.claim(run, "heir")
       assert.deepStrictEqual(claim, yield* Samples.snapshot(run))
     })
   )
@@ -40,6 +42,8 @@ const claims = (it: Vitest.MethodsNonLive<Needs>) => {
     () =>
       Effect.gen(function* () {
         const journal = yield* RunJournal
+        const reader = yield* RunReader
+        const ownership = yield* RunOwnership
         const json = JSON.stringify("a & b <|im_start|> ".repeat(30_000))
         const results = Array.from({ length: 4 }, (_, index) =>
           Samples.callSettled(callId(rootFrame, 1, index), { _tag: "Value", json })
@@ -47,8 +51,8 @@ const claims = (it: Vitest.MethodsNonLive<Needs>) => {
         const { run } = yield* Samples.begin({}, [Samples.modelTurned(1, 4), ...results])
         const transcriptOf = (state: FoldState) =>
           JSON.stringify(state.frames.get(rootFrame)?.transcript)
-        const { entries } = yield* journal.claim(run, "heir")
-        const whole = yield* journal.read(run, 0, 100)
+        const { entries } = yield* ownership.claim(run, "heir")
+        const whole = yield* reader.read(run, 0, 100)
         assert.isAbove(JSON.stringify(whole).length, 4 * json.length)
         assert.isBelow(JSON.stringify(entries).length, json.length)
         const folded = transcriptOf(fold(whole.map(({ event }) => event)))
@@ -64,13 +68,13 @@ const claims = (it: Vitest.MethodsNonLive<Needs>) => {
   it.effect("an event that cannot be read is named, and the claims beside it stand", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const begun = yield* Effect.forEach(Array.from({ length: 8 }), () => Samples.begin())
       const spoilt = begun[3]!.run
       yield* sql`UPDATE troupe.run_events SET payload = '{"_tag' WHERE run_id = ${spoilt}::uuid AND seq = 0`
       const results = yield* Effect.forEach(
         begun,
-        ({ run }) => Effect.result(journal.claim(run, "heir")),
+        ({ run }) => Effect.result(ownership.claim(run, "heir")),
         { concurrency: "unbounded" }
       )
       const failed = results.flatMap((each, i) =>
@@ -90,14 +94,15 @@ const claims = (it: Vitest.MethodsNonLive<Needs>) => {
   it.effect("a claim inside a transaction is made with it or not at all", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const journal = yield* RunJournal
+      const reader = yield* RunReader
+      const ownership = yield* RunOwnership
       const { run } = yield* Samples.begin()
       const before = yield* Samples.snapshot(run)
-      const claim = journal.claim(run, "heir")
+      const claim = ownership.claim(run, "heir")
       yield* Effect.exit(sql.withTransaction(Effect.andThen(claim, Effect.fail("no"))))
       assert.deepStrictEqual(yield* Samples.snapshot(run), before)
       yield* sql.withTransaction(claim)
-      assert.strictEqual((yield* journal.head(run)).epoch, before.head.epoch + 1)
+      assert.strictEqual((yield* reader.head(run)).epoch, before.head.epoch + 1)
     })
   )
 }
@@ -129,9 +134,9 @@ describe("claims of two processes (PostgreSQL)", () => {
         ).pipe(Effect.provide(two))
       )
       yield* Deferred.await(locked)
-      const journal = yield* Effect.provide(RunJournal, one)
-      const waiting = yield* Effect.forkChild(journal.claim(held, "heir"))
-      yield* Effect.forEach(begun.slice(1), ({ run }) => journal.claim(run, "heir"), {
+      const ownership = yield* Effect.provide(RunOwnership, one)
+      const waiting = yield* Effect.forkChild(ownership.claim(held, "heir"))
+      yield* Effect.forEach(begun.slice(1), ({ run }) => ownership.claim(run, "heir"), {
         concurrency: "unbounded"
       })
       assert.isUndefined(waiting.pollUnsafe())

@@ -6,7 +6,8 @@ import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
 import type { SqlNotify } from "../../layers/sql/engine/SqlNotify.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import type { RunId } from "../../src/value/Ids.ts"
 import * as Homes from "../process/Homes.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
@@ -34,15 +35,16 @@ const atWork = (child: Process.Process): Effect.Effect<void> =>
 
 /** Every acknowledged event is there, without a gap, and the head counts them. */
 const assertKept = Effect.fnUntraced(function* (runs: ReadonlyMap<RunId, number>) {
-  const journal = yield* RunJournal
+  const reader = yield* RunReader
+  const ownership = yield* RunOwnership
   assert.isAbove(runs.size, 1)
   for (const [run, seq] of runs) {
-    const entries = yield* journal.read(run, 0, 10_000)
+    const entries = yield* reader.read(run, 0, 10_000)
     assert.isAbove(entries.length, seq)
     assert.isTrue(entries.every((entry, index) => entry.seq === index))
-    assert.strictEqual((yield* journal.head(run)).length, entries.length)
+    assert.strictEqual((yield* reader.head(run)).length, entries.length)
     // The run goes on under its next owner.
-    yield* journal.claim(run, "heir")
+    yield* ownership.claim(run, "heir")
   }
 })
 
@@ -100,10 +102,10 @@ it.live(
       const child = yield* Process.run("test/sql/appender.ts", "postgres", url)
       yield* atWork(child)
       yield* Effect.gen(function* () {
-        const journal = yield* RunJournal
+        const reader = yield* RunReader
         yield* Effect.promise(() => server.crash())
         const during = yield* Effect.flip(
-          journal.read("00000000-0000-4000-8000-000000000000" as RunId, 0, 1)
+          reader.read("00000000-0000-4000-8000-000000000000" as RunId, 0, 1)
         )
         assert.strictEqual(during._tag, "JournalError")
         yield* Effect.promise(() => server.start())

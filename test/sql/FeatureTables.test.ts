@@ -19,7 +19,7 @@ const settings = `CREATE TABLE troupe.shop_settings (
 
 const shop = {
   feature: "shop",
-  migrations: { "0001_first": [notes, settings] },
+  migrations: { "0001_notes": [notes, settings] },
   tables: { shop_notes: ["about", "note"], shop_settings: { record: ["by"] } }
 } satisfies FeatureTables.FeatureTables
 
@@ -175,7 +175,7 @@ for (const [engine, client] of engines) {
                 "declares the table shop_none, which is not there"
               ],
               [
-                { feature: "shop", migrations: { "0001_first": bare }, tables: { shop_bare: {} } },
+                { feature: "shop", migrations: { "0001_notes": bare }, tables: { shop_bare: {} } },
                 "has no column tenant"
               ],
               [
@@ -183,7 +183,7 @@ for (const [engine, client] of engines) {
                 "has a column tenant, so it is not of all tenants"
               ],
               [
-                { ...shop, migrations: { "0001_first": [notes, "SELECT 1 / 0"] } },
+                { ...shop, migrations: { "0001_notes": [notes, "SELECT 1 / 0"] } },
                 "division by zero"
               ]
             ]
@@ -196,7 +196,7 @@ for (const [engine, client] of engines) {
             // What is of all tenants says so.
             yield* made({
               feature: "shop",
-              migrations: { "0001_first": bare },
+              migrations: { "0001_notes": bare },
               tables: { shop_bare: {} },
               of_all: ["shop_bare"]
             })

@@ -7,7 +7,8 @@ import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { BlobStore } from "../../services/BlobStore.ts"
 import { CallRecords } from "../../services/CallRecords.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunQuarantine } from "../../services/RunQuarantine.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import type { Stores } from "../../services/Stores.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { ApprovalId, Tenant } from "../../src/value/Ids.ts"
@@ -26,9 +27,10 @@ const readsOf = (
   approval: (tenant) => ApprovalRecords.use((records) => records.read(tenant, approval)),
   conversation: (tenant) => ConversationStore.use((store) => store.read(tenant, task.conversation)),
   run: (tenant) => TaskStore.use((tasks) => tasks.read(tenant, run)),
-  events: (tenant) => RunJournal.use((journal) => journal.readFor(tenant, run, 0, 16)),
-  rows: (tenant) => RunJournal.use((journal) => journal.raw(tenant, run, 0, 16)),
-  quarantined: (tenant) => RunJournal.use((journal) => journal.quarantined({ tenant, limit: 1 })),
+  events: (tenant) => RunReader.use((reader) => reader.readFor(tenant, run, 0, 16)),
+  rows: (tenant) => RunQuarantine.use((quarantine) => quarantine.raw(tenant, run, 0, 16)),
+  quarantined: (tenant) =>
+    RunQuarantine.use((quarantine) => quarantine.quarantined({ tenant, limit: 1 })),
   holders: (tenant) =>
     BlobStore.use((blobs) => blobs.heldBy(tenant, task.conversation, file.digest)),
   file: (tenant) => BlobStore.use((blobs) => blobs.read(tenant, file.digest, 0, 10)),
@@ -66,7 +68,7 @@ const furnish = Effect.fnUntraced(function* ({ run, task }: Samples.Begun) {
   yield* SqlClient.SqlClient.use((sql) =>
     sql.unsafe("DELETE FROM troupe.run_events WHERE run_id = $1::uuid AND seq = 0", [broken.run])
   )
-  const error = yield* RunJournal.use((journal) => Effect.flip(journal.read(broken.run, 0, 10)))
+  const error = yield* RunReader.use((reader) => Effect.flip(reader.read(broken.run, 0, 10)))
   assert.strictEqual(error._tag, "RunQuarantined")
 })
 

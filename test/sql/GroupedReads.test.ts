@@ -4,7 +4,7 @@ import { Effect, Exit, Fiber, Logger, References, Result, Scope } from "effect"
 import { SqlClient, Statement } from "effect/sql"
 import * as GroupedReads from "../../layers/sql/engine/GroupedReads.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { onEngines } from "./Engines.ts"
@@ -203,7 +203,7 @@ onEngines("what watchers and actors read at once", (it) => {
 
   it.effect("is for each caller what it would have got alone", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const reader = yield* RunReader
       const tasks = yield* TaskStore
       const conversations = yield* ConversationStore
       const runs = yield* begun
@@ -214,10 +214,10 @@ onEngines("what watchers and actors read at once", (it) => {
           listed: yield* tasks.ofConversation(tenant, conversation, 0, 100),
           none: yield* tasks.ofConversation(tenant, conversation, 1, 100),
           home: yield* conversations.get(tenant, conversation),
-          first: yield* journal.read(run, 0, 1),
-          page: yield* journal.read(run, 0, 16),
-          behind: yield* journal.read(run, 1, 16),
-          unfinished: yield* journal.unfinished(tenant, address, 1)
+          first: yield* reader.read(run, 0, 1),
+          page: yield* reader.read(run, 0, 16),
+          behind: yield* reader.read(run, 1, 16),
+          unfinished: yield* reader.unfinished(tenant, address, 1)
         }
       })
       const atOnce = yield* Effect.forEach(runs, read, together)
@@ -235,7 +235,7 @@ onEngines("what watchers and actors read at once", (it) => {
         assert.strictEqual(alone.first.length, 1)
         assert.isAbove(alone.page.length, 1)
         assert.deepStrictEqual(alone.behind, alone.page.slice(1))
-        assert.deepStrictEqual(alone.page, yield* journal.read(run, 0, 10_000))
+        assert.deepStrictEqual(alone.page, yield* reader.read(run, 0, 10_000))
         assert.deepStrictEqual(
           alone.unfinished.map(({ run_id }) => run_id),
           [run]
@@ -247,7 +247,7 @@ onEngines("what watchers and actors read at once", (it) => {
   it.effect("hides no run behind one whose event cannot be read", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const journal = yield* RunJournal
+      const reader = yield* RunReader
       const [spoilt, gap, ...others] = yield* begun
       assert.isDefined(spoilt)
       assert.isDefined(gap)
@@ -258,7 +258,7 @@ onEngines("what watchers and actors read at once", (it) => {
       yield* sql.unsafe(`DELETE FROM troupe.run_events WHERE run_id = $1::uuid AND seq = 0`, [
         gap.run
       ])
-      const read = (run: (typeof others)[number]["run"]) => Effect.result(journal.read(run, 0, 16))
+      const read = (run: (typeof others)[number]["run"]) => Effect.result(reader.read(run, 0, 16))
       const [first, second, ...rest] = yield* Effect.forEach(
         [spoilt, gap, ...others],
         ({ run }) => read(run),
@@ -283,7 +283,7 @@ onEngines("what watchers and actors read at once", (it) => {
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
-        const journal = yield* RunJournal
+        const reader = yield* RunReader
         const tasks = yield* TaskStore
         const { run, task } = yield* Samples.begin()
         const { conversation, tenant } = task
@@ -299,7 +299,7 @@ onEngines("what watchers and actors read at once", (it) => {
          WHERE run_id = $1::uuid AND seq = 0`,
           [run]
         )
-        const [long] = yield* journal.read(run, 0, 16)
+        const [long] = yield* reader.read(run, 0, 16)
         assert.isTrue(long?.event._tag === "RunAccepted" && long.event.message.length > 200_000)
       })
   )

@@ -4,7 +4,7 @@ import { Deferred, Effect, Fiber, Stream } from "effect"
 import { watchFeed } from "../../layers/compose/promises/WatchedFeed.ts"
 import { text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import { RunList } from "../../services/RunList.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { RunId } from "../../src/value/Ids.ts"
@@ -96,7 +96,7 @@ const firstStored = Effect.gen(function* () {
 /** Cancels the run, whose process then looks at it, and waits until it has looked: its reads come before these. */
 const cancelled = Effect.fnUntraced(function* (run: RunId) {
   yield* H.cancel(run)
-  for (let n = 0; n < 5; n++) yield* RunJournal.use((journal) => journal.head(run))
+  for (let n = 0; n < 5; n++) yield* RunReader.use((reader) => reader.head(run))
 })
 
 /** Options that count the model's turns. */

@@ -4,6 +4,7 @@ import { Effect, Exit, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { JournalError, RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { migratedLayer } from "./Engines.ts"
 
@@ -42,6 +43,7 @@ layer(Layer.provideMerge(SqlStores.layer, faulty), {
   it.effect("leaves both appends of the batch unknown, and writes the good one once", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
+      const reader = yield* RunReader
       const [first, good, stale] = [
         yield* Samples.begin(),
         yield* Samples.begin(),
@@ -64,7 +66,7 @@ layer(Layer.provideMerge(SqlStores.layer, faulty), {
         assert.isTrue(error instanceof JournalError && error.lost)
       }
       assert.strictEqual(appends, 2)
-      const turns = (yield* journal.read(good.run, 0, 100)).filter(
+      const turns = (yield* reader.read(good.run, 0, 100)).filter(
         ({ event }) => event._tag === "ModelTurned"
       )
       assert.lengthOf(turns, 1)

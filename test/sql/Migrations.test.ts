@@ -76,7 +76,7 @@ for (const [engine, client] of emptyEngines) {
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           yield* refused(look, "there is no store of Troupe in this database")
-          assert.deepStrictEqual(yield* Migrations.run, [[1, "first"]])
+          assert.deepStrictEqual(yield* Migrations.run, [[1, "start"]])
           const made = yield* schema
           assert.isAbove(made.length, 500)
           assert.deepStrictEqual(yield* Migrations.run, [])
@@ -156,7 +156,7 @@ it.live(
         yield* sql`INSERT INTO troupe.migrations (migration_id, name) VALUES (${i + 1}, ${name})`
       }
       for (const use of [Migrations.run, start, look]) {
-        const error = yield* refused(use, `its migration 1 is "schema", not "first"`)
+        const error = yield* refused(use, `its migration 1 is "schema", not "start"`)
         assert.strictEqual(error._tag, "MigrationError")
         assert.include(error.message, "from before its first release")
         assert.include(error.message, "Use an empty database or another data directory")

@@ -3,6 +3,9 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
+import { RunQuarantine } from "../../services/RunQuarantine.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import type { RunId } from "../../src/value/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { onEngines } from "./Engines.ts"
@@ -39,10 +42,11 @@ const shownOf = (run: RunId) =>
 /** Nine events: two of the beginning; three and one that statements look for by its type; three. */
 const begunRun = Effect.gen(function* () {
   const journal = yield* RunJournal
+  const ownership = yield* RunOwnership
   const task = Samples.newTask()
   const { id: run } = task
   yield* journal.create(run, 1, Samples.runAccepted(task))
-  const { head } = yield* journal.claim(run, "a")
+  const { head } = yield* ownership.claim(run, "a")
   const turn = (step: number) => Samples.modelTurned(step, 0, undefined, `turn ${step}`)
   const append = (length: number, ...events: ReadonlyArray<ReturnType<typeof turn>>) =>
     journal.append({ run, fence: { epoch: head.epoch, length }, events, status: "processing" })
@@ -75,7 +79,7 @@ onEngines("events in pairs", (it) => {
         ]
       )
       const shown = yield* shownOf(run)
-      const entries = yield* (yield* RunJournal).read(run, 0, 100)
+      const entries = yield* (yield* RunReader).read(run, 0, 100)
       assert.deepStrictEqual(
         shown.map(({ at, payload, seq, type }) => ({
           seq,
@@ -95,26 +99,28 @@ onEngines("events in pairs", (it) => {
 
   it.effect("every page of a run is that part of the whole", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const reader = yield* RunReader
+      const ownership = yield* RunOwnership
+      const quarantine = yield* RunQuarantine
       const run = yield* begunRun
-      const { tenant } = (yield* journal.head(run))!
-      const whole = yield* journal.read(run, 0, 100)
+      const { tenant } = (yield* reader.head(run))!
+      const whole = yield* reader.read(run, 0, 100)
       const raw = yield* shownOf(run)
       assert.strictEqual(whole.length, 9)
       for (let from = 0; from <= 10; from++) {
         // Alone and with others in a statement: few events are read in a statement of many readers, more in one of their own.
         for (const limit of [1, 2, 3, 20]) {
           const part = whole.slice(from, from + limit)
-          assert.deepStrictEqual(yield* journal.read(run, from, limit), part)
-          assert.deepStrictEqual(yield* journal.readFor(tenant, run, from, limit), part)
-          const page = yield* journal.raw(tenant, run, from, limit)
+          assert.deepStrictEqual(yield* reader.read(run, from, limit), part)
+          assert.deepStrictEqual(yield* reader.readFor(tenant, run, from, limit), part)
+          const page = yield* quarantine.raw(tenant, run, from, limit)
           assert.deepStrictEqual(
             page.events.map(({ payload }) => payload),
             raw.slice(from, from + limit).map(({ payload }) => payload)
           )
         }
       }
-      const claim = yield* journal.claim(run, "b")
+      const claim = yield* ownership.claim(run, "b")
       assert.deepStrictEqual(claim.entries.slice(0, 9), whole)
     })
   )

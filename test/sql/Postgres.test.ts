@@ -10,6 +10,8 @@ import { toStoreError } from "../../layers/sql/engine/SqlFailure.ts"
 import { SqlNotify } from "../../layers/sql/engine/SqlNotify.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunNews } from "../../services/RunNews.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import type { RunId } from "../../src/value/Ids.ts"
 import { cancelRun } from "../../src/run/RunCommand.ts"
 import { eventually } from "../contracts/Contract.ts"
@@ -110,11 +112,11 @@ it.live("130 amendments at once wake the listeners of each process once for each
   Effect.gen(function* () {
     const url = yield* EmbeddedPostgres.database
     const [here, there] = [yield* process(url), yield* process(url)]
-    const listening = (context: Context.Context<RunJournal>) => {
+    const listening = (context: Context.Context<RunPorts>) => {
       const heard: Array<RunId | undefined> = []
       return Effect.as(
         Effect.provide(
-          RunJournal.use((journal) => journal.onAmended((run) => void heard.push(run))),
+          RunNews.use((news) => news.onAmended((run) => void heard.push(run))),
           context
         ),
         heard
@@ -206,9 +208,9 @@ it.live(
       const context = yield* process(url)
       yield* Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
-        const journal = yield* RunJournal
+        const news = yield* RunNews
         const heard: Array<RunId | undefined> = []
-        yield* journal.onAmended((run) => void heard.push(run))
+        yield* news.onAmended((run) => void heard.push(run))
         yield* sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND query LIKE 'LISTEN%troupe_amended%'`
         yield* eventually(

@@ -3,6 +3,8 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { RunId } from "../../src/value/Ids.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import type { Damage } from "../contracts/Quarantined.ts"
 import { isQuarantined } from "../contracts/Quarantined.ts"
@@ -82,21 +84,23 @@ onEngines("a run in quarantine", (it) => {
   it.effect("is found by its own writer, which appends nothing to it and ends", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
+      const reader = yield* RunReader
+      const ownership = yield* RunOwnership
       const begun = yield* Samples.begin({}, [Samples.modelTurned(1, 1)])
       yield* Effect.asVoid(deleted(2)(begun.run))
-      const found = yield* Effect.flip(journal.read(begun.run, 0, 10))
+      const found = yield* Effect.flip(reader.read(begun.run, 0, 10))
       assert.deepInclude(found, { _tag: "RunQuarantined", reason: "gap", seq: 2 })
       const refused = yield* Effect.flip(journal.append(begun.next(Samples.callSettled())))
       assert.strictEqual(refused._tag, "StaleAppend")
       const agents = [begun.task.address.agent]
       for (const owner of ["somebody", "else"]) {
-        const heads = yield* journal.recoverable(owner, agents, 10_000)
+        const heads = yield* ownership.recoverable(owner, agents, 10_000)
         assert.notInclude(
           heads.map((head) => head.run_id),
           begun.run
         )
       }
-      assert.isTrue((yield* journal.head(begun.run)).quarantined)
+      assert.isTrue((yield* reader.head(begun.run)).quarantined)
     })
   )
 })

@@ -110,9 +110,9 @@ const furnish = Effect.fnUntraced(function* (run: RunId, conversation: string) {
   return { digest, bytes }
 })
 
-const exported = (path: string, chosen: RunExport.Chosen = {}) =>
+const exported = (path: string, chosen: RunExport.Chosen = {}, onRun?: (done: number) => void) =>
   ArchiveFile.writeFile(path, (write) =>
-    RunExport.exportRuns(RunExport.endedRuns(chosen), 1, write)
+    RunExport.exportRuns(RunExport.endedRuns(chosen), 1, write, onRun)
   )
 
 /** No run is left, and no file. */
@@ -284,7 +284,10 @@ onEngines("what is old", (it) => {
         const open = yield* H.send("change it", "still-open")
         yield* H.question(open, 1, "still-open")
         const file = yield* furnish(runs[1]!, "back")
-        assert.isAtLeast((yield* exported(path)).runs, 2)
+        const told: Array<number> = []
+        const written = yield* exported(path, {}, (done) => void told.push(done))
+        assert.isAtLeast(written.runs, 2)
+        assert.deepStrictEqual([told[0], told.at(-1)], [1, written.runs + written.broken.length])
         return { file, runs, rows: yield* Effect.forEach(runs, rowsOf) }
       }).pipe(process.run)
       const whole = readFileSync(path, "utf8")
@@ -292,8 +295,10 @@ onEngines("what is old", (it) => {
       yield* process.stop
       yield* emptied
       yield* Effect.gen(function* () {
-        const { runs: count } = yield* RunImport.importRuns(path)
+        const told: Array<readonly [done: number, total: number]> = []
+        const { runs: count } = yield* RunImport.importRuns(path, (...of) => void told.push(of))
         assert.isAtLeast(count, 2)
+        assert.deepStrictEqual(told.at(-1), [count, count])
         assert.deepStrictEqual(yield* Effect.forEach(runs, rowsOf), rows)
         // Again: what the store has of a run is left as it is, whatever became of it.
         const sql = yield* SqlClient.SqlClient

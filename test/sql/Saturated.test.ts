@@ -2,6 +2,7 @@ import { assert, it as standalone, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Metric } from "effect"
 import { SqlClient } from "effect/sql"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
 import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { eventually } from "../contracts/Contract.ts"
@@ -63,6 +64,7 @@ layer(Layer.provideMerge(SqlStores.layer, EmbeddedPostgres.layer), {
   it.effect("leave connections for the lease of their process and for other runs", () =>
     Effect.gen(function* () {
       const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const gate = Deferred.makeUnsafe<void>()
       const other = yield* Samples.begin({}, [Samples.modelTurned(1, 1)])
       const held = yield* Effect.forEach(Array.from({ length: 20 }), () =>
@@ -76,7 +78,7 @@ layer(Layer.provideMerge(SqlStores.layer, EmbeddedPostgres.layer), {
         })
       )
       yield* Effect.yieldNow
-      yield* journal.heartbeat("a", 15_000)
+      yield* ownership.heartbeat("a", 15_000)
       yield* journal.append(other.next(Samples.callSettled()))
       assert.isUndefined(held[0]!.pollUnsafe())
       yield* Deferred.succeed(gate, undefined)

@@ -30,7 +30,8 @@ import { MemoryStore } from "../../services/MemoryStore.ts"
 import { TriplePublisher } from "../../services/semstreams/TriplePublisher.ts"
 import { RuleProposals } from "../../services/spectral/worlds/RuleProposals.ts"
 import { WorldReader } from "../../services/spectral/worlds/WorldReader.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunQuarantine } from "../../services/RunQuarantine.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import { RunList } from "../../services/RunList.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { AuthorizationId, ConversationId } from "../../src/value/Ids.ts"
@@ -137,7 +138,8 @@ const principalReads = Effect.fnUntraced(function* (tenant: Tenant) {
   const conversation = ConversationId.make("nowhere")
   const runs = yield* RunList
   const tasks = yield* TaskStore
-  const journal = yield* RunJournal
+  const reader = yield* RunReader
+  const quarantine = yield* RunQuarantine
   const calls = yield* CallRecords
   const blobs = yield* BlobStore
   const digest = "a".repeat(64)
@@ -152,9 +154,9 @@ const principalReads = Effect.fnUntraced(function* (tenant: Tenant) {
   const reads: Record<string, Effect.Effect<unknown, Failure>> = {
     runs: runs.list({ tenant, limit }),
     run: tasks.read(tenant, missing),
-    events: journal.readFor(tenant, missing, 0, limit),
-    rows: journal.raw(tenant, missing, 0, limit),
-    quarantined: journal.quarantined({ tenant, limit }),
+    events: reader.readFor(tenant, missing, 0, limit),
+    rows: quarantine.raw(tenant, missing, 0, limit),
+    quarantined: quarantine.quarantined({ tenant, limit }),
     calls: calls.ofRun(tenant, missing, limit),
     tool: calls.ofTool(tenant, "look", limit),
     holders: blobs.heldBy(tenant, conversation, digest),

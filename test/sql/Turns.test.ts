@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import * as SqlToolQueue from "../../layers/sql/tools/SqlToolQueue.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
 import { ToolQueue, waiting_max } from "../../services/ToolQueue.ts"
 import * as Samples from "../contracts/Samples.ts"
 import type { Needs } from "./Engines.ts"
@@ -73,7 +74,7 @@ const turns = (it: Vitest.MethodsNonLive<Needs>) => {
   it.effect("a look for parked runs reads those, and no other run", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const task = Samples.newTask()
       const { agent } = task.address
       const begun = yield* Effect.replicateEffect(
@@ -90,7 +91,7 @@ const turns = (it: Vitest.MethodsNonLive<Needs>) => {
         SELECT run_id, tenant, ${agent}::text, 'c', 'c', 1, 1, false FROM troupe.runs WHERE status = 3`
       yield* sql`ANALYZE troupe.runs`
       yield* sql`ANALYZE troupe.run_details`
-      const adopt = journal.adopt("heir", [agent], 5)
+      const adopt = ownership.adopt("heir", [agent], 5)
       const { rows } = yield* cost("run_details", adopt)
       assert.isBelow(rows, 20 * begun.length)
       const heads = yield* cost("runs", adopt)

@@ -9,7 +9,9 @@ import { ConversationStore } from "../../services/ConversationStore.ts"
 import { Notices } from "../../services/Notices.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { OutboxReader } from "../../services/OutboxReader.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
+import { RunQuarantine } from "../../services/RunQuarantine.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import { RunList } from "../../services/RunList.ts"
 import { SubjectErasure } from "../../services/SubjectErasure.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
@@ -210,7 +212,9 @@ onEngines("a row that cannot be read", (it) => {
         )
       }
       yield* spoilHead(runs[0]!)
-      const found = yield* RunJournal.use((journal) => journal.quarantined({ tenant, limit: 1 }))
+      const found = yield* RunQuarantine.use((quarantine) =>
+        quarantine.quarantined({ tenant, limit: 1 })
+      )
       assert.deepEqual(
         found.map(({ run_id }) => run_id),
         runs.slice(1)
@@ -306,11 +310,11 @@ onEngines("a row that cannot be read", (it) => {
 
   it.effect("is left out of a recovery, which gives the other runs", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const spoilt = yield* Samples.begin()
       const whole = yield* Samples.begin()
       yield* spoilHead(spoilt.run)
-      const found = (yield* journal.recoverable("anybody", hosted, 1_000)).map(
+      const found = (yield* ownership.recoverable("anybody", hosted, 1_000)).map(
         ({ run_id }) => run_id
       )
       assert.include(found, whole.run)
@@ -320,10 +324,10 @@ onEngines("a row that cannot be read", (it) => {
 
   it.effect("is an error of the journal where the run itself is asked for", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const reader = yield* RunReader
       const { run } = yield* Samples.begin()
       yield* spoilHead(run)
-      const error = yield* Effect.flip(journal.head(run))
+      const error = yield* Effect.flip(reader.head(run))
       assert.strictEqual(error._tag, "JournalError")
       assert.strictEqual(error.message, "heads of runs cannot be read")
     })
@@ -331,13 +335,13 @@ onEngines("a row that cannot be read", (it) => {
 
   it.effect("fails its own claim, and none of those that shared the statement", () =>
     Effect.gen(function* () {
-      const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
       const begun = yield* Effect.all([Samples.begin(), Samples.begin(), Samples.begin()])
       const spoilt = begun[1].run
       yield* spoilHead(spoilt)
       const claims = yield* Effect.forEach(
         begun,
-        ({ fence, run }) => Effect.result(journal.claim(run, "another", fence.epoch)),
+        ({ fence, run }) => Effect.result(ownership.claim(run, "another", fence.epoch)),
         { concurrency: "unbounded" }
       )
       for (const [index, { run }] of begun.entries()) {

@@ -4,7 +4,8 @@ import { Context, Deferred, Effect, Fiber, Layer, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Cursor, FeedItem } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
+import type { RunPorts } from "../../services/Stores.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import * as EphemeralRunJournal from "../../layers/ephemeral/EphemeralRunJournal.ts"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
@@ -45,11 +46,11 @@ const options: H.Options = {
 
 /** What a reader of the journal gets of a conversation, from a cursor on. */
 const journaled = Effect.fnUntraced(function* (conversation: ConversationId, after: Cursor) {
-  const journal = yield* RunJournal
+  const reader = yield* RunReader
   const tasks = yield* TaskStore
   const items: Array<FeedItem> = []
   for (const { id, ordinal } of yield* tasks.ofConversation(H.tenant, conversation, 0, 100)) {
-    for (const entry of yield* journal.read(id, 0, 10_000)) {
+    for (const entry of yield* reader.read(id, 0, 10_000)) {
       const isAfter =
         ordinal > after.ordinal || (ordinal === after.ordinal && entry.seq > after.seq)
       if (isAfter) items.push({ _tag: "Event", run: id, ordinal, entry })
@@ -191,7 +192,7 @@ const conversing = Effect.fnUntraced(function* (scene: Scene) {
 const conversations = either(3, 40)
 
 /** Random conversations in so many processes, each with a journal of its own over the same store. */
-const randomly = <E, R>(journal: Layer.Layer<RunJournal, E, R>, count: number) =>
+const randomly = <E, R>(journal: Layer.Layer<RunPorts, E, R>, count: number) =>
   Effect.gen(function* () {
     // What another process commits is found by a read; what is committed here needs none.
     const watch_ms = count === 1 ? 3_600_000 : 50

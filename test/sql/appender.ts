@@ -8,6 +8,7 @@ import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
 import * as Samples from "../contracts/Samples.ts"
 
 const [, , engine, place] = process.argv
@@ -20,9 +21,10 @@ const database =
 const write = (index: number) =>
   Effect.gen(function* () {
     const journal = yield* RunJournal
+    const ownership = yield* RunOwnership
     const task = Samples.newTask()
     yield* journal.create(task.id, 1, Samples.runAccepted(task))
-    const { head } = yield* journal.claim(task.id, randomUUID())
+    const { head } = yield* ownership.claim(task.id, randomUUID())
     for (let length = head.length; ; length++) {
       yield* journal.append({
         run: task.id,

@@ -5,7 +5,7 @@ import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as UnhostedTelemetry from "../../layers/telemetry/UnhostedTelemetry.ts"
 import type { ResolvedAgent } from "../../services/AgentDirectory.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunOwnership } from "../../services/RunOwnership.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { toolOf } from "../../src/run/Needs.ts"
@@ -70,7 +70,7 @@ it.effect("a warning names the version or the tool that work waits for, where th
     const { fence, run, task } = yield* Samples.begin()
     const { agent } = task.address
     const needs = [toolOf(agent, "shop.refund@1")]
-    yield* RunJournal.use((journal) => journal.handOver(run, fence.epoch, needs))
+    yield* RunOwnership.use((ownership) => ownership.handOver(run, fence.epoch, needs))
     yield* TestClock.adjust("20 seconds")
     const text = "work waits for an agent that no living process hosts"
     assert.deepStrictEqual(warned, [[text, { agent, count: 1, only: ["shop.refund@1"] }]])

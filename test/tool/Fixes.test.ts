@@ -27,7 +27,7 @@ const others: Readonly<Record<string, string>> = {
   replay_policy: "must-stub, fail-loud or recorded-result",
   produces: 'Write "proposal", or leave it out',
   category: "read, suggest or mutate",
-  group: "core, knowledge",
+  group: "core, inspect",
   capabilities: "a list of at most 32",
   permission: "allow, ask or deny",
   rule_arguments: "the names of 1 to 16 arguments",

@@ -15,7 +15,7 @@ import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.
 import type { Script } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
-import { RunJournal } from "../../services/RunJournal.ts"
+import { RunReader } from "../../services/RunReader.ts"
 import { RuleProposals } from "../../services/spectral/worlds/RuleProposals.ts"
 import { WorldPublisher } from "../../services/spectral/worlds/WorldPublisher.ts"
 import { rule_page_max, WorldReader } from "../../services/spectral/worlds/WorldReader.ts"
@@ -51,7 +51,7 @@ const echo: Script = (request) =>
 
 const events = (run: RunId) =>
   Effect.map(
-    RunJournal.use((journal) => journal.read(run, 0, 1_000)),
+    RunReader.use((reader) => reader.read(run, 0, 1_000)),
     (entries) => entries.map(({ event }) => event)
   )
 

@@ -30,7 +30,8 @@ import type { KillSwitch } from "../../../services/KillSwitch.ts"
 import type { ModelGateway } from "../../../services/ModelGateway.ts"
 import type { Outbox } from "../../../services/Outbox.ts"
 import { PermissionPolicy } from "../../../services/PermissionPolicy.ts"
-import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
+import type { JournalError } from "../../../services/RunJournal.ts"
+import type { RunPorts } from "../../../services/Stores.ts"
 import type { SubjectErasure } from "../../../services/SubjectErasure.ts"
 import { TaskDispatch } from "../../../services/TaskDispatch.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
@@ -105,7 +106,7 @@ export type Foundation =
   | IdempotencyKeys
   | ModelGateway
   | Outbox
-  | RunJournal
+  | RunPorts
   | SubjectErasure
   | TaskStore
   | ToolStops

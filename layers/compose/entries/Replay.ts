@@ -26,7 +26,7 @@ import { BlobStore } from "../../../services/BlobStore.ts"
 import { ConversationStore } from "../../../services/ConversationStore.ts"
 import type { ModelGateway } from "../../../services/ModelGateway.ts"
 import { PermissionPolicy } from "../../../services/PermissionPolicy.ts"
-import { RunJournal } from "../../../services/RunJournal.ts"
+import { RunReader } from "../../../services/RunReader.ts"
 import { TaskStore } from "../../../services/TaskStore.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import { Tokenizer } from "../../../services/Tokenizer.ts"
@@ -122,14 +122,14 @@ const reachedTimeLimit = (entries: ReadonlyArray<JournalEntry>): boolean =>
 
 /** The conversation as the run saw it. */
 const pastOf = Effect.fnUntraced(function* (run: RunId) {
-  const journal = yield* RunJournal
+  const reader = yield* RunReader
   const tasks = yield* TaskStore
   const directory = yield* AgentDirectory
   const tokenizer = yield* Tokenizer
-  const { address, conversation, ordinal, tenant } = yield* journal.head(run)
+  const { address, conversation, ordinal, tenant } = yield* reader.head(run)
   const spec = directory.get(address.agent)?.spec
   return yield* loadPast(
-    { journal, tasks },
+    { reader, tasks },
     {
       tenant,
       conversation,
@@ -180,9 +180,9 @@ export const replay = Effect.fnUntraced(function* <E = never, R = never>(
     units_max = Math.floor(getHeapStatistics().heap_size_limit / 16)
   }: Options<E, R> = {}
 ) {
-  const journal = yield* RunJournal
+  const reader = yield* RunReader
   const policy = yield* validatePolicy(app?.policy ?? no_policy)
-  const recording = yield* ReplayReport.loadRecording(journal, run, units_max)
+  const recording = yield* ReplayReport.loadRecording(reader, run, units_max)
   const digest = yield* Effect.provide(Digest.Digest, crypto)
   const report = yield* ReplayReport.replayRecording(digest, run, recording)
   if (app === undefined) {
@@ -247,7 +247,7 @@ export const dryRun = Effect.fnUntraced(function* <E = never, R = never>(
   app: App<E, R>,
   given: Policy
 ) {
-  const journal = yield* RunJournal
+  const reader = yield* RunReader
   const { directory, registry } = yield* Effect.provide(
     Effect.all({ directory: AgentDirectory, registry: ToolRegistry }),
     directoryOf(app)
@@ -256,7 +256,7 @@ export const dryRun = Effect.fnUntraced(function* <E = never, R = never>(
   const runs = "run" in history ? [history.run] : yield* allRuns(history.tenant)
   const trial = new PolicyDryRun(judgeOf(directory, policy))
   for (const run of runs) {
-    const reading = ReplayReport.readRecording(journal, run)
+    const reading = ReplayReport.readRecording(reader, run)
     const recording = yield* "run" in history
       ? reading
       : Effect.catchTag(reading, "RunQuarantined", () => Effect.succeed("quarantined" as const))

@@ -17,6 +17,7 @@ import type { Erasure } from "../../../services/MemoryStore.ts"
 import type { AnySchema, Decoded } from "../../../src/tool/ToolCodec.ts"
 import type { Answer, AnswerWith, Following, Wait } from "./Answer.ts"
 import type { RunPart, RunPartWith } from "./RunStream.ts"
+import type { AnyFeature } from "../options/Feature.ts"
 import type { HttpMethods } from "../assembly/ServedHttp.ts"
 import type * as ApprovalOperations from "../../../src/operation/ApprovalOperations.ts"
 import type * as ClientCallOperations from "../../../src/operation/ClientCallOperations.ts"
@@ -83,6 +84,22 @@ export interface SendTo<ContextSchema extends AnySchema> extends Omit<Send, "age
 }
 
 export type AnySend<ContextSchema extends AnySchema> = Send | SendTo<ContextSchema>
+
+type Every<U> = (U extends unknown ? (each: U) => void : never) extends (all: infer All) => void
+  ? All
+  : never
+
+/** The methods of a feature's operations. */
+export type FeatureMethods<F extends AnyFeature> =
+  Every<F["groups"][number]["effects"]> extends infer Effects
+    ? {
+        readonly [Name in keyof Effects]: Effects[Name] extends {
+          readonly operation: infer O extends Operation
+        }
+          ? Method<O>
+          : never
+      }
+    : never
 
 /** The method of an operation: what it takes one by one, the rest as one object, and who asks. */
 type Method<O extends Operation> = (...args: ArgumentsOf<O>) => Promise<ResultOf<O>>
@@ -319,6 +336,11 @@ export interface NodeService extends HttpMethods {
     hash: string,
     by: PrincipalInput
   ) => Promise<McpPin>
+  /**
+   * The methods of a feature of this service, under the names that the feature gives them:
+   * `troupe.of(spectral).scans({ limit: 5 }, by)`. Throws InvalidInput for a feature that the start was not given.
+   */
+  readonly of: <F extends AnyFeature>(feature: F) => FeatureMethods<F>
   /**
    * Waits for the steps in flight, then releases what the runtime holds. Open questions stay open, and no run is cancelled. Waits
    * and watches that are still open then reject with `ShuttingDown`, which names the run in the case of a wait; so does every

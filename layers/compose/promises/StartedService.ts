@@ -11,6 +11,9 @@ import * as EmbeddedHttp from "./EmbeddedHttp.ts"
 import { ShuttingDown } from "../../../services/AgentRuntime.ts"
 import type { NodeService, Send } from "./NodeService.ts"
 import type { Options } from "../options/ServiceOptions.ts"
+import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
+import { AddedGroups } from "../../service/AddedGroups.ts"
+import { methodsOf } from "./DerivedMethods.ts"
 import { OpenCalls, unlessEnding } from "./OpenCalls.ts"
 import * as ServiceMethods from "./ServiceMethods.ts"
 import type { Services } from "./StartedLayer.ts"
@@ -26,9 +29,9 @@ type Run = <A, E>(
 type Methods = Pick<NodeService, keyof typeof ServiceMethods.methods>
 
 /** The methods as functions that run their Effects. */
-const promised = (run: Run): Methods =>
+const promised = (run: Run, methods: object): object =>
   Object.fromEntries(
-    Object.entries(ServiceMethods.methods).map(([name, method]) => [
+    Object.entries(methods).map(([name, method]) => [
       name,
       (...args: ReadonlyArray<never>) =>
         run(
@@ -37,7 +40,27 @@ const promised = (run: Run): Methods =>
           )
         )
     ])
-  ) as unknown as Methods
+  )
+
+/** The methods of features, which are made when they are first asked for. */
+const featureMethods = (run: Run, services: Context.Context<Services>): NodeService["of"] => {
+  const added = new Set(Context.get(services, AddedGroups))
+  const made = new WeakMap<object, object>()
+  return (feature) => {
+    const known = made.get(feature)
+    if (known !== undefined) return known as never
+    if (!feature.groups.every((group) => added.has(group))) {
+      const message = `the start was not given the feature ${JSON.stringify(feature.name)}`
+      throw new InvalidInput({ field: "feature", message })
+    }
+    const methods = promised(
+      run,
+      feature.groups.reduce((all, { effects }) => ({ ...all, ...methodsOf(effects) }), {})
+    )
+    made.set(feature, methods)
+    return methods as never
+  }
+}
 
 /** Runs a wait for an answer until the signal aborts, and then rejects with the signal's reason. */
 const runUntilAborted = async (
@@ -113,7 +136,8 @@ export const serviceOf = async <E>(layer: Layer.Layer<Services, E>) => {
   const run = promises(services)
   const service: NodeService = {
     ...conversationMethods(run, services),
-    ...promised(run),
+    ...(promised(run, ServiceMethods.methods) as Methods),
+    of: featureMethods(run, services),
     ...EmbeddedHttp.methods(services),
     stop: () => {
       Context.get(services, OpenCalls).end()

@@ -6,7 +6,7 @@
 import { Effect } from "effect"
 import { makeProblem } from "../../../src/operation/Problem.ts"
 import type { Problem } from "../../../src/operation/Problem.ts"
-import { Counts } from "./Counts.ts"
+import { Counts } from "../../../src/value/Counts.ts"
 
 export interface ShareBounds {
   readonly principal: number
@@ -47,7 +47,7 @@ export class Shares {
 
   /** The number of owners with a share. */
   get size(): number {
-    return this.#taken.size
+    return this.#taken.all.size
   }
 
   /** Runs the Effect with a share. Fails if no share is free in time. */

@@ -23,8 +23,9 @@ import type { KillSwitch } from "../../../services/KillSwitch.ts"
 import type { Notices as NoticesPort } from "../../../services/Notices.ts"
 import type { OutboxReader } from "../../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../../services/OutboxReplayer.ts"
-import type { RunJournal } from "../../../services/RunJournal.ts"
 import type { RunList } from "../../../services/RunList.ts"
+import type { RunQuarantine } from "../../../services/RunQuarantine.ts"
+import type { RunReader } from "../../../services/RunReader.ts"
 import type { SubjectErasure } from "../../../services/SubjectErasure.ts"
 import type { TaskStore } from "../../../services/TaskStore.ts"
 import type { Authentication } from "../../../src/operation/Boundary.ts"
@@ -194,7 +195,8 @@ export const layer: Layer.Layer<
   | NoticesPort
   | OutboxReader
   | OutboxReplayer
-  | RunJournal
+  | RunQuarantine
+  | RunReader
   | RunList
   | SubjectErasure
   | TaskStore

@@ -12,7 +12,7 @@ import type { ToolGraph } from "../../../src/graph/ToolGraph.ts"
 import type { RunEvent } from "../../../src/run/RunEvent.ts"
 import type { ModelRequest } from "../../../services/ModelGateway.ts"
 import { ModelError, ModelGateway } from "../../../services/ModelGateway.ts"
-import { forEachEntry, RunJournal } from "../../../services/RunJournal.ts"
+import { forEachEntry, RunReader } from "../../../services/RunReader.ts"
 
 const page_max = 1_000
 
@@ -29,14 +29,14 @@ const versioned = (graph: ToolGraph): Versioned => ({
 
 const make = Effect.fnUntraced(function* (graphs: ReadonlyArray<ToolGraph>) {
   const beneath = yield* ModelGateway
-  const journal = yield* RunJournal
+  const reader = yield* RunReader
   const byName = new Map<string, Versioned>(
     graphs.map((graph) => [graph.spec.name, versioned(graph)])
   )
 
   const eventsOf = Effect.fnUntraced(function* (run: RunId) {
     const events: Array<RunEvent> = []
-    yield* forEachEntry(journal, run, page_max, ({ event }) => void events.push(event))
+    yield* forEachEntry(reader, run, page_max, ({ event }) => void events.push(event))
     return events
   })
 
@@ -64,5 +64,5 @@ const make = Effect.fnUntraced(function* (graphs: ReadonlyArray<ToolGraph>) {
 
 export const layer = (
   graphs: ReadonlyArray<ToolGraph>
-): Layer.Layer<ModelGateway, never, ModelGateway | RunJournal> =>
+): Layer.Layer<ModelGateway, never, ModelGateway | RunReader> =>
   Layer.effect(ModelGateway, make(graphs))

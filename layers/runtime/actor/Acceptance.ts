@@ -79,9 +79,9 @@ const beginUpTo = (host: ActorHost, { conversation, ordinal, tenant }: AgentTask
 /** Where the agent's mailbox policy is `interrupt`: cancels the address's unfinished runs that came before the task. */
 export const supersedeEarlier = Effect.fnUntraced(function* (host: ActorHost, task: AgentTask) {
   const { loop, onDurable } = host
-  const { directory, journal } = loop
+  const { directory, journal, reader } = loop
   if (directory.get(task.address.agent)?.spec.mailbox !== "interrupt") return
-  for (const head of yield* journal.unfinished(task.tenant, task.address, superseded_max)) {
+  for (const head of yield* reader.unfinished(task.tenant, task.address, superseded_max)) {
     if (head.ordinal >= task.ordinal) continue
     yield* amend(journal, onDurable, head.run_id, (state) =>
       cancelRun(state, head.run_id, task.by, "superseded")

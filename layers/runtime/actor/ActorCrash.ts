@@ -43,10 +43,10 @@ const isJournalAway = (cause: Crash): boolean =>
  * journal does not answer, a sweep starts the actor again.
  */
 const failRun = Effect.fnUntraced(function* (host: ActorHost, run: RunId) {
-  const { journal } = host.loop
-  const head = yield* journal.head(run)
+  const { journal, reader } = host.loop
+  const head = yield* reader.head(run)
   if (head.owner !== undefined && head.owner !== host.owner) return
-  yield* journal.claim(run, host.owner, head.epoch)
+  yield* host.ownership.claim(run, host.owner, head.epoch)
   yield* amend(journal, host.onDurable, run, (state) =>
     cancelRun(state, run, "runtime:supervisor", "restart_intensity_exceeded", "failed")
   )

@@ -6,7 +6,8 @@ import { Context, Effect, Exit, Fiber } from "effect"
 import type { Address, Tenant } from "../../../src/value/Ids.ts"
 import { actorKey } from "../../../src/value/Ids.ts"
 import { AgentMemories, AgentMemory } from "../../../services/AgentMemory.ts"
-import type { Claim, RunHead } from "../../../services/RunJournal.ts"
+import type { Claim } from "../../../services/RunOwnership.ts"
+import type { RunHead } from "../../../services/RunReader.ts"
 import { drainRun, wakeRun } from "../loop/RunWakeup.ts"
 import { ActorBase } from "../tool/CallHost.ts"
 import { reportFailedExit } from "../tool/FaultReport.ts"
@@ -92,13 +93,13 @@ class ActorFibers {
 
   /** Ends what is in flight within `drain_ms`, interrupts the rest, and lets other processes have the runs at once. */
   readonly stop: Effect.Effect<void> = Effect.suspend(() => {
-    const { config, dispatches, loop, owner } = this.#host
+    const { config, dispatches, ownership, owner } = this.#host
     this.#idle.clear()
     return this.drain.pipe(
       Effect.andThen(Effect.timeoutOption(Fiber.awaitAll(this.#fibers), config.drain_ms)),
       Effect.andThen(this.interrupt),
       Effect.andThen(dispatches.giveBackAll),
-      Effect.andThen(Effect.ignore(loop.journal.release(owner)))
+      Effect.andThen(Effect.ignore(ownership.release(owner)))
     )
   })
 

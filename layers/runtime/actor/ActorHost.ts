@@ -10,6 +10,8 @@ import { ModelGateway } from "../../../services/ModelGateway.ts"
 import { Outbox } from "../../../services/Outbox.ts"
 import { PriceBook } from "../../../services/PriceBook.ts"
 import { RunJournal } from "../../../services/RunJournal.ts"
+import { RunOwnership } from "../../../services/RunOwnership.ts"
+import { RunReader } from "../../../services/RunReader.ts"
 import { TaskStore } from "../../../services/TaskStore.ts"
 import { Tokenizer } from "../../../services/Tokenizer.ts"
 import type { OnDurable } from "../feed/OnDurable.ts"
@@ -47,6 +49,7 @@ export interface ActorHost {
   }
   readonly directoryFor: DirectoryFor
   readonly tasks: TaskStore["Service"]
+  readonly ownership: RunOwnership["Service"]
   /** Where the files of messages, results and turns are. */
   readonly parts: PartStore
   readonly feed: Feed
@@ -70,6 +73,22 @@ const loading_bytes = 16_000_000
 const placesOf = ({ in_flight_bytes_max, rehydrate_max }: RuntimeConfig): number =>
   Math.max(1, Math.min(rehydrate_max, Math.floor(in_flight_bytes_max / loading_bytes)))
 
+/** The memory for runs, and its gauges. */
+const makeMemory = Effect.fnUntraced(function* (bytes_max: number) {
+  const memory = new RunMemory(bytes_max)
+  yield* readGauge(
+    "troupe_in_flight_bytes",
+    "Memory that the runs at work take, by estimate",
+    () => memory.bytes
+  )
+  yield* readGauge(
+    "troupe_in_flight_max_bytes",
+    "Memory that the runs at work may take (in_flight_bytes_max)",
+    () => memory.bytes_max
+  )
+  return memory
+})
+
 export const make = Effect.gen(function* () {
   const config = yield* RuntimeConfig
   const clock = yield* Clock.Clock
@@ -85,17 +104,7 @@ export const make = Effect.gen(function* () {
   const secrets = new RunSecrets()
   const onDurable = yield* makeOnDurable(clock, report)
   const parts: PartStore = { blobs: yield* BlobStore, bounds: yield* BlobBounds, digest }
-  const memory = new RunMemory(config.in_flight_bytes_max)
-  yield* readGauge(
-    "troupe_in_flight_bytes",
-    "Memory that the runs at work take, by estimate",
-    () => memory.bytes
-  )
-  yield* readGauge(
-    "troupe_in_flight_max_bytes",
-    "Memory that the runs at work may take (in_flight_bytes_max)",
-    () => memory.bytes_max
-  )
+  const memory = yield* makeMemory(config.in_flight_bytes_max)
   const host: ActorHost = {
     owner,
     config,
@@ -103,6 +112,7 @@ export const make = Effect.gen(function* () {
     hosting: Hosting.make(directory),
     directoryFor: RoleDirectory.make(directory),
     tasks: yield* TaskStore,
+    ownership: yield* RunOwnership,
     parts,
     feed: new Feed(config.in_flight_bytes_max),
     erasures: 0,
@@ -122,6 +132,7 @@ export const make = Effect.gen(function* () {
     background: yield* FiberSet.makeRuntime<never, void, never>(),
     loop: {
       journal: yield* RunJournal,
+      reader: yield* RunReader,
       model: yield* ModelGateway,
       directory,
       deadlines,

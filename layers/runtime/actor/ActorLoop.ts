@@ -15,7 +15,7 @@ import { Effect } from "effect"
 import type { RunId } from "../../../src/value/Ids.ts"
 import type { RunNotFound } from "../../../src/run/RunCommand.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
-import type { RunHead } from "../../../services/RunJournal.ts"
+import type { RunHead } from "../../../services/RunReader.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import * as OpenQuestions from "../approval/OpenQuestions.ts"
 import type { LoopFailure } from "../loop/RunWriter.ts"
@@ -29,14 +29,14 @@ import type { Actor } from "./Actor.ts"
 
 /** Hands a claimed run that needs what this process does not host over to one that does. False: it needs nothing else. */
 const handOverUnhosted = Effect.fnUntraced(function* (
-  { hosting, loop, table }: ActorHost,
+  { hosting, ownership, table }: ActorHost,
   run_id: RunId,
   state: RunState
 ) {
   const needs = hosting.missingNeeds(state)
   if (needs.length === 0) return false
   table.releaseRun(run_id)
-  yield* loop.journal.handOver(run_id, state.epoch, needs)
+  yield* ownership.handOver(run_id, state.epoch, needs)
   yield* Effect.logInfo("a run waits for a process that hosts what it needs", { run_id, needs })
   return true
 })
@@ -81,7 +81,7 @@ const firstUnfinished = Effect.fnUntraced(function* (host: ActorHost, actor: Act
   const { firstRun } = actor
   actor.firstRun = undefined
   if (firstRun !== undefined) return firstRun
-  const [head] = yield* host.loop.journal.unfinished(actor.tenant, actor.address, 1)
+  const [head] = yield* host.loop.reader.unfinished(actor.tenant, actor.address, 1)
   return head
 })
 

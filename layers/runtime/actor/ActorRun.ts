@@ -17,7 +17,9 @@ import { agentOfRun } from "../../../src/run/RunLookup.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
-import type { Claim, Committed, RunHead } from "../../../services/RunJournal.ts"
+import type { Committed } from "../../../services/RunNews.ts"
+import type { Claim } from "../../../services/RunOwnership.ts"
+import type { RunHead } from "../../../services/RunReader.ts"
 import { dispatched_topic } from "../../../services/TaskStore.ts"
 import * as OpenQuestions from "../approval/OpenQuestions.ts"
 import type { ChannelKey } from "../feed/ChannelKey.ts"
@@ -47,7 +49,7 @@ const pastOf = (host: ActorHost, actor: Actor, { ordinal, ...head }: RunHead, cl
   if (actor.past !== undefined && actor.past_to === ordinal - 1) return Effect.succeed(actor.past)
   const agent = loop.directory.get(actor.address.agent)
   return loadPast(
-    { journal: loop.journal, tasks },
+    { reader: loop.reader, tasks },
     {
       tenant: head.tenant,
       conversation: head.conversation,
@@ -125,11 +127,11 @@ export const claimRun = Effect.fnUntraced(function* (
   head: RunHead,
   line: Line
 ) {
-  const { loading, loop, owner } = host
+  const { loading, owner, ownership } = host
   // With the event of the claim.
   const channel = takeRun(host, actor, { ...head, run: head.run_id }, head.length + 1)
   const loaded = Effect.gen(function* () {
-    const claim = yield* loop.journal.claim(head.run_id, owner, head.epoch)
+    const claim = yield* ownership.claim(head.run_id, owner, head.epoch)
     return { claim, past: yield* pastOf(host, actor, head, claim) }
   })
   const { claim, past } = yield* loading
@@ -175,7 +177,7 @@ const claimOfTask = (host: ActorHost, { begun, dispatch, task }: ClaimedTask) =>
   }
   const { id: run, ordinal } = task
   const beginning = { run, ordinal, accepted: runAcceptedOf(host, task), dispatch }
-  return host.loop.journal.begin(beginning, host.owner)
+  return host.ownership.begin(beginning, host.owner)
 }
 
 /**
@@ -298,7 +300,7 @@ export const continueRun = Effect.fnUntraced(function* (
       })
     )
   )
-  const finish = yield* traceRun(loop.journal, run, state, looped)
+  const finish = yield* traceRun(loop.reader, run, state, looped)
   if (finish.how === "ended") {
     table.releaseRun(run)
     if (actor.memory.isUsed || agent?.spec.memory !== undefined) yield* endMemory(actor.memory, run)

@@ -6,7 +6,7 @@
 import type { RunId, Tenant } from "../../../src/value/Ids.ts"
 import { actorKey } from "../../../src/value/Ids.ts"
 import type { ActorInfo, RunPlace } from "../../../services/AgentRuntime.ts"
-import type { RunHead } from "../../../services/RunJournal.ts"
+import type { RunHead } from "../../../services/RunReader.ts"
 import * as OpenQuestions from "../approval/OpenQuestions.ts"
 import type { Actor } from "./Actor.ts"
 import { actorList } from "./ActorList.ts"

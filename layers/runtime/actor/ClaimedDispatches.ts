@@ -7,7 +7,7 @@
 import { Effect } from "effect"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import type { MessageId } from "../../../src/value/Ids.ts"
-import type { Claim } from "../../../services/RunJournal.ts"
+import type { Claim } from "../../../services/RunOwnership.ts"
 import type { Outbox } from "../../../services/Outbox.ts"
 import { makeResilientClaims } from "../relay/ResilientClaims.ts"
 

@@ -31,7 +31,7 @@ const completeFromJournal = Effect.fnUntraced(function* (
   // This process's desk completes what it decides in the turn in which its amendment wakes the actor: it goes first.
   yield* Effect.yieldNow
   if (isOver()) return
-  const entries = yield* loop.journal
+  const entries = yield* loop.reader
     .read(run, waiting.state.length, entries_max)
     .pipe(Effect.orElseSucceed(() => []))
   if (isOver()) return

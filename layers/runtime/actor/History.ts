@@ -18,8 +18,9 @@ import { emptyState } from "../../../src/run/RunState.ts"
 import { evolve } from "../../../src/run/RunFold.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { FoldState } from "../../../src/run/RunState.ts"
-import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
-import { forEachEntry } from "../../../services/RunJournal.ts"
+import type { JournalError } from "../../../services/RunJournal.ts"
+import type { RunReader } from "../../../services/RunReader.ts"
+import { forEachEntry } from "../../../services/RunReader.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import type { TaskStore } from "../../../services/TaskStore.ts"
 
@@ -27,11 +28,11 @@ const page_max = 10_000
 
 /** The whole run, folded: of no events, if it has not been accepted. */
 export const foldRun = Effect.fnUntraced(function* (
-  journal: RunJournal["Service"],
+  reader: RunReader["Service"],
   run: RunId
 ): Effect.fn.Return<FoldState, JournalError | RunQuarantined> {
   const state = emptyState()
-  yield* forEachEntry(journal, run, page_max, ({ event }) => evolve(state, event))
+  yield* forEachEntry(reader, run, page_max, ({ event }) => evolve(state, event))
   return state
 })
 
@@ -93,7 +94,7 @@ export interface HistoryQuery {
 }
 
 export const loadPast = Effect.fnUntraced(function* (
-  stores: { readonly journal: RunJournal["Service"]; readonly tasks: TaskStore["Service"] },
+  stores: { readonly reader: RunReader["Service"]; readonly tasks: TaskStore["Service"] },
   query: HistoryQuery
 ): Effect.fn.Return<Past, JournalError | StoreError> {
   const { conversation, ordinal, tenant, tokens_max } = query
@@ -107,7 +108,7 @@ export const loadPast = Effect.fnUntraced(function* (
   for (const task of ended) {
     if (task.ordinal <= (cut?.dropped ?? 0)) break
     // A run in quarantine is left out. The journal has told operators of it.
-    const state = yield* Effect.catchTag(foldRun(stores.journal, task.id), "RunQuarantined", () =>
+    const state = yield* Effect.catchTag(foldRun(stores.reader, task.id), "RunQuarantined", () =>
       Effect.succeed(emptyState())
     )
     // What is left of it is of no use to a model.

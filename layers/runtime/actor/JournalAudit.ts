@@ -5,8 +5,8 @@
  */
 import { Effect, Layer } from "effect"
 import type { RunId } from "../../../src/value/Ids.ts"
-import { beginQuarantineCounter, RunJournal } from "../../../services/RunJournal.ts"
-import { startPeriodic } from "./Periodic.ts"
+import { beginQuarantineCounter, RunQuarantine } from "../../../services/RunQuarantine.ts"
+import { startPeriodic } from "../fiber/Periodic.ts"
 import { RuntimeConfig } from "./RuntimeConfig.ts"
 
 /** Runs of one page, and the time between two of them. */
@@ -15,16 +15,16 @@ const pause_ms = 20
 
 const make = Effect.gen(function* () {
   yield* beginQuarantineCounter
-  const journal = yield* RunJournal
+  const quarantine = yield* RunQuarantine
   const { audit_first_ms, audit_ms } = yield* RuntimeConfig
   const audit = Effect.gen(function* () {
     let after: RunId | undefined
     do {
       if (after !== undefined) yield* Effect.sleep(pause_ms)
-      after = yield* journal.audit(page_max, after)
+      after = yield* quarantine.audit(page_max, after)
     } while (after !== undefined)
   })
   yield* startPeriodic(audit_ms, audit, audit_first_ms)
 })
 
-export const layer: Layer.Layer<never, never, RunJournal> = Layer.effectDiscard(make)
+export const layer: Layer.Layer<never, never, RunQuarantine> = Layer.effectDiscard(make)

@@ -13,15 +13,16 @@ import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
 import { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { JournalEntry, RunEvent } from "../../../src/run/RunEvent.ts"
 import type { Cursor, FeedItem } from "../../../services/AgentRuntime.ts"
-import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
-import { entriesAfter } from "../../../services/RunJournal.ts"
+import type { JournalError } from "../../../services/RunJournal.ts"
+import type { RunReader } from "../../../services/RunReader.ts"
+import { entriesAfter } from "../../../services/RunReader.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import type { TaskStore } from "../../../services/TaskStore.ts"
 import type { EventItem, Position } from "../feed/CommittedQueue.ts"
 import type { Watcher } from "../feed/Feed.ts"
 
 export interface Services {
-  readonly journal: RunJournal["Service"]
+  readonly reader: RunReader["Service"]
   readonly tasks: TaskStore["Service"]
 }
 
@@ -91,10 +92,10 @@ export const isPage = <E>(page: Page | Effect.Effect<Page, E>): page is Page => 
 const isOver = ({ status }: AgentTask): boolean => status === "complete" || status === "failed"
 
 /** At most `limit` entries. Of a run in quarantine those before the fault; then its failure. */
-const entriesOf = (journal: RunJournal["Service"], run: RunId, from: number, limit: number) =>
-  Effect.catchTag(journal.read(run, from, limit), "RunQuarantined", (fault) =>
+const entriesOf = (reader: RunReader["Service"], run: RunId, from: number, limit: number) =>
+  Effect.catchTag(reader.read(run, from, limit), "RunQuarantined", (fault) =>
     fault.seq > from
-      ? journal.read(run, from, Math.min(fault.seq - from, limit))
+      ? reader.read(run, from, Math.min(fault.seq - from, limit))
       : Effect.fail(fault)
   )
 
@@ -113,12 +114,12 @@ const entriesAfterFault = (
 
 /** Fails for a task that waits behind a run in quarantine, because only an operator ends that wait. */
 const failIfBlocked = Effect.fnUntraced(function* (
-  journal: RunJournal["Service"],
+  reader: RunReader["Service"],
   { address, ordinal, tenant }: AgentTask
 ) {
-  const [first] = yield* journal.unfinished(tenant, address, 1)
+  const [first] = yield* reader.unfinished(tenant, address, 1)
   if (first?.quarantined !== true || first.ordinal >= ordinal) return
-  yield* journal.read(first.run_id, first.length, 1)
+  yield* reader.read(first.run_id, first.length, 1)
 })
 
 const removed = Effect.suspend(
@@ -240,22 +241,22 @@ export class JournalTail {
    * that waited for the cursor would miss those up to it. Such a cursor comes from a server that lost what it had acknowledged.
    */
   static readonly #entries = Effect.fnUntraced(function* (self: JournalTail, task: AgentTask) {
-    const { journal } = self.#services
-    const entries = yield* entriesOf(journal, task.id, self.#seq + 1, self.#limit)
+    const { reader } = self.#services
+    const entries = yield* entriesOf(reader, task.id, self.#seq + 1, self.#limit)
     const isUnproven = self.#isCursorUnverified && self.#seq >= 0
     self.#isCursorUnverified = false
     if (entries.length > 0 || !isUnproven || isOver(task)) return entries
-    const seen = yield* journal.read(task.id, self.#seq, 1)
+    const seen = yield* reader.read(task.id, self.#seq, 1)
     if (seen.length > 0) return entries
     self.#seq = -1
-    return yield* entriesOf(journal, task.id, 0, self.#limit)
+    return yield* entriesOf(reader, task.id, 0, self.#limit)
   })
 
   // Made once: a generator function for each watcher costs more than what it reads (bench row `send`).
   static readonly #read = Effect.fnUntraced(function* (
     self: JournalTail
   ): Effect.fn.Return<Page, ReadFailure> {
-    const { journal, tasks } = self.#services
+    const { reader, tasks } = self.#services
     const { after, conversation, tenant, watcher } = self.#watched
     const items: Array<FeedItem> = []
     let isMoreDue = false
@@ -296,7 +297,7 @@ export class JournalTail {
       if (entries.length === 0) self.#isEnded = isOver(task)
       if (task.status === "pending") {
         // What there is of it is shown first.
-        if (entries.length === 0) yield* failIfBlocked(journal, task)
+        if (entries.length === 0) yield* failIfBlocked(reader, task)
         else isMoreDue = true
       }
       isFull ||= entries.length >= self.#limit || items.length >= page_max

@@ -1,7 +1,7 @@
 /** A run that an actor has claimed and read. */
 import type { Past } from "../../../src/conversation/Compaction.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
-import type { RunHead } from "../../../services/RunJournal.ts"
+import type { RunHead } from "../../../services/RunReader.ts"
 
 /** A claimed run of which nothing is in flight: it was claimed just now, or it waits for people. */
 export interface LoadedRun {

@@ -22,6 +22,9 @@ import type { ModelGateway } from "../../../services/ModelGateway.ts"
 import type { Outbox } from "../../../services/Outbox.ts"
 import { Owners } from "../../../services/Owners.ts"
 import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
+import { RunNews } from "../../../services/RunNews.ts"
+import type { RunOwnership } from "../../../services/RunOwnership.ts"
+import type { RunReader } from "../../../services/RunReader.ts"
 import type { ErasedConversation } from "../../../services/SubjectErasure.ts"
 import { SubjectErasure } from "../../../services/SubjectErasure.ts"
 import { TaskDispatch } from "../../../services/TaskDispatch.ts"
@@ -47,7 +50,8 @@ const forgetErased = (host: ActorHost.ActorHost, erased: ErasedConversation | un
 const make = Effect.gen(function* () {
   const host = yield* ActorHost.make
   const { config, feed, hosting, loop, table, tasks } = host
-  const { deadlines, journal } = loop
+  const { deadlines, reader } = loop
+  const news = yield* RunNews
   // Closed behind all that runs here: watchers are given what ended while it drained.
   yield* Effect.addFinalizer(() => Effect.sync(() => feed.close()))
   const { begin, drain, resume, stop, wake } = yield* ActorFibers.make(host)
@@ -56,11 +60,11 @@ const make = Effect.gen(function* () {
     wake
   })
   const erasure = yield* SubjectErasure
-  const watched = { journal, tasks, deadlines, feed, watch_ms: config.watch_ms }
-  yield* journal.onCommitted(feed.listener)
+  const watched = { reader, tasks, deadlines, feed, watch_ms: config.watch_ms }
+  yield* news.onCommitted(feed.listener)
   yield* erasure.onErased((erased) => forgetErased(host, erased))
   const [desk, owners] = [yield* ApprovalDesk, yield* Owners]
-  yield* Recovery.start({ host, resume, wake, stop, desk, owners })
+  yield* Recovery.start({ host, resume, wake, stop, desk, news, owners })
   const runtime = withDecodedArguments(
     { digest: yield* Digest.Digest, tasks },
     {
@@ -93,6 +97,9 @@ export const layer: Layer.Layer<
   | OpenQuestions
   | Outbox
   | RunJournal
+  | RunNews
+  | RunOwnership
+  | RunReader
   | SecureRandom.SecureRandom
   | SubjectErasure
   | TaskStore

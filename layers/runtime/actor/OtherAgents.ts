@@ -33,7 +33,7 @@ const newestRun = Effect.fnUntraced(function* (
   { loop, tasks }: ActorHost,
   { address, id, tenant }: Conversation
 ) {
-  const [head] = yield* loop.journal.unfinished(tenant, address, 1)
+  const [head] = yield* loop.reader.unfinished(tenant, address, 1)
   if (head !== undefined) return head.run_id
   const [task] = yield* tasks.endedBefore(tenant, id, ordinal_max, 1)
   return task?.id
@@ -45,7 +45,7 @@ const holderOf = Effect.fnUntraced(function* (host: ActorHost, conversation: Con
   const first: Holder = { agent: conversation.address.agent, handed_by: undefined }
   if (run === undefined) return first
   const state = yield* Effect.catchTag(
-    foldRun(host.loop.journal, run),
+    foldRun(host.loop.reader, run),
     "RunQuarantined",
     () => Effect.undefined
   )

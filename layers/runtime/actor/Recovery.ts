@@ -13,12 +13,14 @@ import type { RunId } from "../../../src/value/Ids.ts"
 import { actorKey } from "../../../src/value/Ids.ts"
 import type { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
 import type { Owners } from "../../../services/Owners.ts"
-import type { Claim, Claimant, JournalError } from "../../../services/RunJournal.ts"
+import type { JournalError } from "../../../services/RunJournal.ts"
+import type { Claimant, RunNews } from "../../../services/RunNews.ts"
+import type { Claim } from "../../../services/RunOwnership.ts"
 import { channelKey } from "../feed/ChannelKey.ts"
 import { wakeRun } from "../loop/RunWakeup.ts"
 import type { ContinueClaimed, WakeActor } from "./ActorFibers.ts"
 import type { ActorHost } from "./ActorHost.ts"
-import { startPeriodic } from "./Periodic.ts"
+import { startPeriodic } from "../fiber/Periodic.ts"
 
 /** Questions that one sweep closes because their time is over. */
 const expired_max = 500
@@ -31,7 +33,7 @@ const isOver = (status: string): boolean => ["complete", "failed", "cancelled"].
 /** Starts the actor of an amended run that is not resident, if this process is to run it. */
 const wakeAmendedRun = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor, run: RunId) {
   const { feed, hosting, loop, owner, table } = host
-  const head = yield* loop.journal.head(run)
+  const head = yield* loop.reader.head(run)
   const channel = channelKey(head.tenant, head.conversation)
   feed.reached(channel, head.ordinal, head.length)
   // An actor is about to take it, and looks at the amendment then.
@@ -47,15 +49,14 @@ const wakeAmendedRun = Effect.fnUntraced(function* (host: ActorHost, wake: WakeA
 
 /** Looks for runs that this process is to go on with. */
 const sweep = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor, recover_max: number) {
-  const { config, hosting, loop, owner, table } = host
-  const { journal } = loop
+  const { config, hosting, owner, ownership, table } = host
   let started = 0
-  for (const head of yield* journal.recoverable(owner, hosting.hosted, recover_max)) {
+  for (const head of yield* ownership.recoverable(owner, hosting.hosted, recover_max)) {
     // Also where an actor has it, is idle, or was stopped while the journal was away.
     wake(head.tenant, head.address, head)
     if (++started % config.loops_per_turn === 0) yield* Effect.yieldNow
   }
-  for (const head of yield* journal.adopt(owner, hosting.hosted, recover_max)) {
+  for (const head of yield* ownership.adopt(owner, hosting.hosted, recover_max)) {
     table.park(head)
   }
   // The journal did not answer at the amendment, or another run of the address was first.
@@ -109,6 +110,7 @@ export interface Services {
   readonly wake: WakeActor
   readonly desk: ApprovalDesk["Service"]
   readonly owners: Owners
+  readonly news: RunNews["Service"]
   /** Ends the actors when the process stops. */
   readonly stop: Effect.Effect<void>
 }
@@ -117,19 +119,20 @@ export interface Services {
 export const start = Effect.fnUntraced(function* ({
   desk,
   host,
+  news,
   owners,
   resume,
   stop,
   wake
 }: Services): Effect.fn.Return<void, JournalError, Scope.Scope> {
-  const { config, hosting, loop, memory, owner, table } = host
-  const heartbeat = () => loop.journal.heartbeat(owner, config.lease_ms)
+  const { config, hosting, memory, owner, ownership, table } = host
+  const heartbeat = () => ownership.heartbeat(owner, config.lease_ms)
   const recover = sweep(host, wake, config.recover_max)
   // Those at work are among those that are found.
   const recoverMore = Effect.suspend(() => sweep(host, wake, memory.runs + found_max))
   yield* heartbeat()
   yield* owners.register(owner, hosting.hosted)
-  yield* loop.journal.onAmended(wakeAmended(host, { resume, wake }), claimantOf(host, owners))
+  yield* news.onAmended(wakeAmended(host, { resume, wake }), claimantOf(host, owners))
   // Finalizers run in reverse: the sweeps end first, then the actors, and what those need is closed after them.
   yield* Effect.addFinalizer(() => stop)
   yield* startPeriodic(Math.max(config.lease_ms / 3, 1), heartbeat())

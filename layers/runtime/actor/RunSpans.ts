@@ -9,7 +9,7 @@ import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import type { RunId } from "../../../src/value/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
-import type { RunJournal } from "../../../services/RunJournal.ts"
+import type { RunReader } from "../../../services/RunReader.ts"
 
 /** Entries that are searched for answered questions; of a longer run only the first so many. */
 const entries_max = 10_000
@@ -124,7 +124,7 @@ export const sendTraced = <A, E, R>(
 
 /** One span for one loop of the run, with spans beneath it for the waits that have ended since the loop before. */
 export const traceRun = <A, E, R>(
-  journal: RunJournal["Service"],
+  reader: RunReader["Service"],
   run: RunId,
   { accepted, length }: RunState,
   effect: Effect.Effect<A, E, R>
@@ -143,7 +143,7 @@ export const traceRun = <A, E, R>(
     }
     const waited = Effect.gen(function* () {
       const runSpan = yield* Effect.orDie(Effect.currentParentSpan)
-      const entries = yield* journal.read(run, 0, entries_max)
+      const entries = yield* reader.read(run, 0, entries_max)
       for (const wait of answeredWaits(entries)) recordWait(tracer, runSpan, run, wait)
     })
     return Effect.withSpan(

@@ -31,6 +31,7 @@ import { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
 import { ApprovalRecords } from "../../../services/ApprovalRecords.ts"
 import { ConversationStore } from "../../../services/ConversationStore.ts"
 import { RunJournal } from "../../../services/RunJournal.ts"
+import { RunReader } from "../../../services/RunReader.ts"
 import { RunObservers } from "../../../services/RunObserver.ts"
 import { ToolCallObservers } from "../../../services/ToolCallObserver.ts"
 import { approvalDigest, shownDigest } from "../tool/CallDigests.ts"
@@ -51,6 +52,7 @@ interface Services {
   readonly agents: Pick<AgentDirectory["Service"], "get">
   readonly conversations: ConversationStore["Service"]
   readonly journal: RunJournal["Service"]
+  readonly reader: RunReader["Service"]
   readonly records: ApprovalRecords["Service"]
   readonly questions: OpenQuestions.OpenQuestions["Service"]
   readonly digest: Digest.Digest["Service"]
@@ -181,7 +183,7 @@ const calls_max = 100
 
 /** Oldest first. For a customer a conversation that it did not begin is not there. */
 const clientCallsOf = Effect.fnUntraced(function* (
-  { conversations, journal, records }: Services,
+  { conversations, reader, records }: Services,
   id: ConversationId,
   by: Principal
 ) {
@@ -190,7 +192,7 @@ const clientCallsOf = Effect.fnUntraced(function* (
   if (found === undefined || !isOpenTo(by, "answer", found.begun_by)) {
     return yield* new ConversationNotFound({ id })
   }
-  const heads = yield* journal.unfinished(tenant, found.address, runs_max)
+  const heads = yield* reader.unfinished(tenant, found.address, runs_max)
   const lists = yield* Effect.forEach(
     heads.filter(({ conversation }) => conversation === id),
     ({ run_id }) =>
@@ -255,6 +257,7 @@ const make = Effect.gen(function* () {
     agents: yield* AgentDirectory,
     conversations: yield* ConversationStore,
     journal: yield* RunJournal,
+    reader: yield* RunReader,
     records: yield* ApprovalRecords,
     questions: yield* OpenQuestions.OpenQuestions,
     digest: yield* Digest.Digest,
@@ -312,4 +315,5 @@ export const layer: Layer.Layer<
   | Digest.Digest
   | OpenQuestions.OpenQuestions
   | RunJournal
+  | RunReader
 > = Layer.effect(ApprovalDesk, make)

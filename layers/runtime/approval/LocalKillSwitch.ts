@@ -8,6 +8,7 @@ import type { Tenant } from "../../../src/value/Ids.ts"
 import { KillSwitch } from "../../../services/KillSwitch.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import { ToolStops } from "../../../services/ToolStops.ts"
+import { startPeriodic } from "../fiber/Periodic.ts"
 
 /** How often the switches of other processes are read. */
 export const refresh_ms = 2_000
@@ -27,15 +28,9 @@ const warnOfStops = (stopped: ReadonlySet<Tenant>): Effect.Effect<void> =>
         Effect.annotateLogs({ count: stopped.size, tenants: [...stopped].slice(0, shown_max) })
       )
 
-/** Whatever goes wrong in one refresh, the next one follows. */
 const startRefreshes = (refresh: Effect.Effect<void, StoreError>) =>
-  Effect.catchCause(refresh, (cause) =>
+  startPeriodic(refresh_ms, refresh, refresh_ms, (cause) =>
     Effect.logDebug("the kill switches of tenants could not be read, or stored", cause)
-  ).pipe(
-    Effect.delay(refresh_ms),
-    Effect.forever,
-    Effect.withTracerEnabled(false),
-    Effect.forkScoped
   )
 
 /** One that fails keeps the others from nothing. */

@@ -16,7 +16,7 @@ import {
 } from "../../../src/run/ContextSecrets.ts"
 import { suggestNames } from "../../../src/value/Nearest.ts"
 import { closedDecoder, jsonSchemaInput, plainDecoder } from "../../../src/tool/ToolCodec.ts"
-import { groupOf } from "../../../src/tool/ToolGroup.ts"
+import { groupOf, known_groups } from "../../../src/tool/ToolGroup.ts"
 import { model_name_max } from "../../../src/tool/ToolSpec.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
@@ -102,7 +102,18 @@ const checkLimits = ({ isPriced }: Services, spec: AgentSpec) =>
         )
       )
 
-const checkGroups = (spec: AgentSpec) => {
+const checkGroups = ({ registry }: Services, spec: AgentSpec) => {
+  const known = new Set([...known_groups, ...registry.all.map((tool) => groupOf(tool.spec))])
+  for (const [field, named] of [
+    ["groups", spec.groups ?? []],
+    ["groups_by_role", Object.values(spec.groups_by_role ?? {}).flat()]
+  ] as const) {
+    const unknown = named.find((group) => !known.has(group))
+    if (unknown !== undefined) {
+      const problem = `no tool is of the group "${unknown}".${suggestNames(unknown, [...known])}`
+      return Result.fail(misdeclared(spec, field, unknown, problem))
+    }
+  }
   const odd = Object.values(spec.groups_by_role ?? {})
     .flat()
     .find((group) => spec.groups !== undefined && !spec.groups.includes(group))
@@ -307,7 +318,7 @@ export const resolveAgent = Effect.fnUntraced(function* (
 ) {
   const { digest } = services
   yield* Effect.fromResult(checkLimits(services, spec))
-  yield* Effect.fromResult(checkGroups(spec))
+  yield* Effect.fromResult(checkGroups(services, spec))
   const tools = yield* toolsOf(services, spec)
   const { delegations, specialists } = yield* specialistsOf(services, spec, tools)
   const governed = [...tools.values()]

@@ -6,7 +6,7 @@
  */
 import type { RunId } from "../../../src/value/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
-import type { Committed } from "../../../services/RunJournal.ts"
+import type { Committed } from "../../../services/RunNews.ts"
 import type { ChannelKey } from "./ChannelKey.ts"
 
 const runs_max = 10_000

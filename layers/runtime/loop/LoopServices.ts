@@ -9,6 +9,7 @@ import type { RunState } from "../../../src/run/RunState.ts"
 import type { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import type { ModelDelta, ModelGateway } from "../../../services/ModelGateway.ts"
 import type { RunJournal } from "../../../services/RunJournal.ts"
+import type { RunReader } from "../../../services/RunReader.ts"
 import type { Deadlines } from "../tool/Deadlines.ts"
 import type { PartStore } from "../tool/StoredParts.ts"
 import type { RunSecrets } from "../tool/RunSecrets.ts"
@@ -25,6 +26,7 @@ import type { RunShare } from "./RunMemory.ts"
 
 export interface LoopServices {
   readonly journal: RunJournal["Service"]
+  readonly reader: RunReader["Service"]
   readonly model: ModelGateway["Service"]
   readonly directory: AgentDirectory["Service"]
   readonly invoker: ToolInvoker

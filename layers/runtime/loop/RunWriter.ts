@@ -15,7 +15,8 @@ import { isAccepted, isParkable, emptyState, statusOf } from "../../../src/run/R
 import { evolve } from "../../../src/run/RunFold.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { Fence, StaleAppend } from "../../../services/RunJournal.ts"
-import { entriesAfter, FencedOff, first_page, JournalError } from "../../../services/RunJournal.ts"
+import { FencedOff, JournalError } from "../../../services/RunJournal.ts"
+import { entriesAfter, first_page } from "../../../services/RunReader.ts"
 import { isDone } from "../fiber/DoneEffect.ts"
 import type { LoopServices } from "./LoopServices.ts"
 import type { RunWakeup } from "./RunWakeup.ts"
@@ -81,7 +82,7 @@ const both = <A extends object>(
 
 export class RunWriter {
   readonly run: RunId
-  readonly #services: Pick<LoopServices, "journal" | "onDurable" | "onAmended">
+  readonly #services: Pick<LoopServices, "journal" | "reader" | "onDurable" | "onAmended">
   readonly #wakeup: RunWakeup
   #state: RunState
   #fence: Fence
@@ -95,7 +96,7 @@ export class RunWriter {
   #away_since: number | undefined
 
   constructor(
-    services: Pick<LoopServices, "journal" | "onDurable" | "onAmended">,
+    services: Pick<LoopServices, "journal" | "reader" | "onDurable" | "onAmended">,
     run: RunId,
     state: RunState,
     wakeup: RunWakeup
@@ -255,7 +256,7 @@ export class RunWriter {
   }
 
   #read(from: number, limit: number) {
-    const read = Effect.retry(this.#services.journal.read(this.run, from, limit), reading)
+    const read = Effect.retry(this.#services.reader.read(this.run, from, limit), reading)
     return Effect.retry(read, readingAway)
   }
 

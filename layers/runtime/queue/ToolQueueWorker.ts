@@ -3,7 +3,7 @@
  * between any two delivers the call again. The lease of a call is extended while it runs. A call that cannot be run is
  * dead, and its sender gets an error as its result.
  */
-import { Clock, Context, Effect, Exit, Layer, Schedule, Schema, Scope } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Schema, Scope } from "effect"
 import type { Digest, SecureRandom } from "effect/crypto"
 import type { MisdeclaredPolicy } from "../../../src/permission/PolicyCheck.ts"
 import { consumerNameForTool } from "../../../src/semstreams/Subjects.ts"
@@ -11,6 +11,7 @@ import type { StoreError } from "../../../services/StoreError.ts"
 import type { ToolDelivery } from "../../../services/ToolQueue.ts"
 import { ToolQueue } from "../../../services/ToolQueue.ts"
 import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
+import { startPeriodic } from "../fiber/Periodic.ts"
 import type { ClaimNames } from "../relay/ClaimLoop.ts"
 import { makeClaimLoop, makeClaimNames } from "../relay/ClaimLoop.ts"
 import type { Counts } from "./QueueDelivery.ts"
@@ -97,27 +98,18 @@ const keepOffered = Effect.fnUntraced(function* ({
   const renew = Effect.flatMap(queue.renew(worker, offer_ms), (known) =>
     known ? Effect.void : announce
   )
-  yield* Effect.ignore(renew).pipe(
-    Effect.catchDefect((defect) =>
-      Effect.logError("the offer of a worker was not renewed", defect)
-    ),
-    Effect.delay(offer_ms / 3),
-    Effect.forever,
-    Effect.forkScoped
+  yield* startPeriodic(offer_ms / 3, Effect.ignore(renew), offer_ms / 3, (cause) =>
+    Effect.logError("the offer of a worker was not renewed", cause)
   )
 })
 
 /** Forgets old results, now and once a minute until the scope closes. */
 const keepPruned = ({ config, queue }: Worker) =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) => queue.prune(now - config.result_ms)).pipe(
-    Effect.catch(({ message }) =>
-      Effect.logWarning(`old results of tool calls were not pruned: ${message}`)
-    ),
-    Effect.catchDefect((defect) =>
-      Effect.logError("old results of tool calls were not pruned", defect)
-    ),
-    Effect.repeat(Schedule.spaced(prune_every_ms)),
-    Effect.forkScoped
+  startPeriodic(
+    prune_every_ms,
+    Effect.flatMap(Clock.currentTimeMillis, (now) => queue.prune(now - config.result_ms)),
+    0,
+    (cause) => Effect.logWarning("old results of tool calls were not pruned", cause)
   )
 
 /** Offers the worker's tools and runs their calls until the scope closes. Fails where the queue does not answer. */

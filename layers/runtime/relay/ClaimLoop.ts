@@ -8,6 +8,7 @@
  */
 import { Cause, Clock, Effect, FiberSet, Latch, Random } from "effect"
 import type { Scope } from "effect"
+import { Counts } from "../../../src/value/Counts.ts"
 import type { Tenant } from "../../../src/value/Ids.ts"
 import { Owners } from "../../../services/Owners.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
@@ -137,26 +138,6 @@ const claimWheneverDue = ({
   )
 }
 
-/** Counts items in flight, together and by tenant. */
-const makeInFlight = () => {
-  const byTenant = new Map<Tenant, number>()
-  let total = 0
-  return {
-    byTenant,
-    total: () => total,
-    add: (tenant: Tenant) => {
-      total++
-      byTenant.set(tenant, (byTenant.get(tenant) ?? 0) + 1)
-    },
-    remove: (tenant: Tenant) => {
-      total--
-      const left = (byTenant.get(tenant) ?? 1) - 1
-      if (left > 0) byTenant.set(tenant, left)
-      else byTenant.delete(tenant)
-    }
-  }
-}
-
 /**
  * A claim loop that has not begun to claim. It is known as an owner that lives, and as the host of `hosted`, until the
  * scope closes.
@@ -171,7 +152,7 @@ export const makeClaimLoop = Effect.fnUntraced(function* <Item extends { readonl
   const { lease_ms, name, nextDueAt } = queue
   const running = yield* FiberSet.make<void>()
   const wakeup = yield* Latch.make(true)
-  const in_flight = makeInFlight()
+  const in_flight = new Counts<Tenant>()
   let stopping = false
   let after: Tenant | undefined
   const isStopping = () => stopping
@@ -181,16 +162,16 @@ export const makeClaimLoop = Effect.fnUntraced(function* <Item extends { readonl
   const claim = (work: (item: Item, owner: string) => Effect.Effect<void>) =>
     Effect.uninterruptible(
       Effect.gen(function* () {
-        const limit = concurrency - in_flight.total()
+        const limit = concurrency - in_flight.total
         if (limit <= 0) return undefined
         const owner = names.next()
-        const request = { owner, limit, lease_ms, after, in_flight: in_flight.byTenant }
+        const request = { owner, limit, lease_ms, after, in_flight: in_flight.all }
         const items = yield* claims.claim(owner, queue.claim(request))
         for (const item of items) {
-          in_flight.add(item.tenant)
+          in_flight.add(item.tenant, 1)
           after = item.tenant
           const ended = Effect.sync(() => {
-            in_flight.remove(item.tenant)
+            in_flight.add(item.tenant, -1)
             // There is room again, and what had to wait for this item may be due.
             wakeup.openUnsafe()
           })

@@ -15,6 +15,7 @@ import { BlobBounds } from "../../../services/BlobStore.ts"
 import { PermissionPolicy } from "../../../services/PermissionPolicy.ts"
 import { PriceBook } from "../../../services/PriceBook.ts"
 import { RunJournal } from "../../../services/RunJournal.ts"
+import { RunReader } from "../../../services/RunReader.ts"
 import { Tokenizer } from "../../../services/Tokenizer.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import * as RoleDirectory from "../directory/RoleDirectory.ts"
@@ -163,6 +164,7 @@ export const make = Effect.fnUntraced(function* (options: Options, wakeup: RunWa
   const invoker = ToolInvoker.make(gate)
   const loop: LoopServices = {
     journal,
+    reader: yield* RunReader,
     clock,
     deadlines,
     scheduler: yield* LoopScheduler.make(LoopScheduler.loops_per_turn),

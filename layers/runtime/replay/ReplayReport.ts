@@ -20,8 +20,9 @@ import { RunNotFound } from "../../../src/run/RunCommand.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import { foldWhole } from "../../../src/run/Quarantine.ts"
-import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
-import { forEachEntry } from "../../../services/RunJournal.ts"
+import type { JournalError } from "../../../services/RunJournal.ts"
+import type { RunReader } from "../../../services/RunReader.ts"
+import { forEachEntry } from "../../../services/RunReader.ts"
 import { replaySteps } from "./ReplayInputs.ts"
 
 /** The run has not ended, so its recording is not complete. */
@@ -91,23 +92,23 @@ const page_max = 10_000
 
 /** All entries of a run, oldest first; empty if there is no such run. */
 export const readEntries = Effect.fnUntraced(function* (
-  journal: RunJournal["Service"],
+  reader: RunReader["Service"],
   run: RunId
 ): Effect.fn.Return<ReadonlyArray<JournalEntry>, JournalError | RunQuarantined> {
   const entries: Array<JournalEntry> = []
-  yield* forEachEntry(journal, run, page_max, (entry) => void entries.push(entry))
+  yield* forEachEntry(reader, run, page_max, (entry) => void entries.push(entry))
   return entries
 })
 
 /** As `readEntries`; fails where the entries have more than `units_max` UTF-16 units, and does not hold them then. */
 const readWithin = Effect.fnUntraced(function* (
-  journal: RunJournal["Service"],
+  reader: RunReader["Service"],
   run: RunId,
   units_max: number
 ): Effect.fn.Return<ReadonlyArray<JournalEntry>, JournalError | RunQuarantined | RunTooLarge> {
   const entries: Array<JournalEntry> = []
   let units = 0
-  yield* forEachEntry(journal, run, page_max, (entry) => {
+  yield* forEachEntry(reader, run, page_max, (entry) => {
     units += eventUnits(entry.event)
     if (units <= units_max) entries.push(entry)
     else entries.length = 0
@@ -119,11 +120,11 @@ const readWithin = Effect.fnUntraced(function* (
  * The recording of a run, whether it has ended or not, with the model's copies of long results; undefined if there is no such run.
  */
 export const readRecording = Effect.fnUntraced(function* (
-  journal: RunJournal["Service"],
+  reader: RunReader["Service"],
   run: RunId
 ): Effect.fn.Return<Recording | undefined, JournalError | RunQuarantined> {
   const entries: Array<JournalEntry> = []
-  yield* forEachEntry(journal, run, page_max, (entry) => {
+  yield* forEachEntry(reader, run, page_max, (entry) => {
     entries.push({ ...entry, event: withCopiedResult(entry.event) })
   })
   return recordingOf(entries)
@@ -135,15 +136,15 @@ export const isErasedRun = ({ accepted }: Recording): boolean =>
 
 /** The recording of a run that has ended. Fails if there is no such run, or if it has not ended, was erased or is too large. */
 export const loadRecording = Effect.fnUntraced(function* (
-  journal: RunJournal["Service"],
+  reader: RunReader["Service"],
   run: RunId,
   units_max: number
 ): Effect.fn.Return<
   Recording,
   RunNotFound | RunStillOpen | RunErased | RunTooLarge | RunQuarantined | JournalError
 > {
-  const head = yield* journal.head(run)
-  const recording = recordingOf(yield* readWithin(journal, run, units_max))
+  const head = yield* reader.head(run)
+  const recording = recordingOf(yield* readWithin(reader, run, units_max))
   if (recording === undefined) return yield* new RunNotFound({ run_id: run })
   if (recording.ended === undefined) {
     return yield* new RunStillOpen({ run_id: run, status: head.status })

@@ -15,6 +15,8 @@ import type { RunState } from "../../../src/run/RunState.ts"
 import type { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { AgentMemories } from "../../../services/AgentMemory.ts"
 import type { RunJournal } from "../../../services/RunJournal.ts"
+import { RunOwnership } from "../../../services/RunOwnership.ts"
+import type { RunReader } from "../../../services/RunReader.ts"
 import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import { run as runLoop } from "../loop/RunLoop.ts"
 import { makeWakeup, wakeRun } from "../loop/RunWakeup.ts"
@@ -46,10 +48,10 @@ const replay = Effect.fnUntraced(function* (options: Options) {
   const { past, recording, run } = options
   const wakeup = makeWakeup()
   const { calls, loop, stops } = yield* ReplayLoop.make(options, wakeup)
-  const { journal } = loop
+  const { journal, reader } = loop
   const answers = ReplayAnswers.make(yield* Digest.Digest, journal, run, recording)
   yield* journal.create(run, 1, recording.accepted)
-  const claim = yield* Effect.orDie(journal.claim(run, ReplayLoop.replayOwner))
+  const claim = yield* Effect.orDie((yield* RunOwnership).claim(run, ReplayLoop.replayOwner))
   const { address, tenant } = recording.accepted
   const kind = loop.directory.get(address.agent)?.spec.memory?.anchor
   const memory = withoutWrites(yield* (yield* AgentMemories).get(tenant, address, kind))
@@ -73,7 +75,7 @@ const replay = Effect.fnUntraced(function* (options: Options) {
     if (answered === 0) yield* stops.stopUnanswered
     wakeRun(wakeup)
   }
-  const entries = yield* readEntries(journal, run)
+  const entries = yield* readEntries(reader, run)
   const replayed: RunReplayed = {
     entries,
     calls: calls.calls,
@@ -96,6 +98,8 @@ export const replayRun = Effect.fnUntraced(function* (
   | AgentMemories
   | Digest.Digest
   | RunJournal
+  | RunOwnership
+  | RunReader
   | SecureRandom.SecureRandom
   | ToolRegistry
 > {

@@ -2,8 +2,9 @@
  * Removes the files that nobody names any more: uploads that no message has named for a while, and what was stored for messages that
  * were never accepted.
  */
-import { Clock, Effect, Layer, Schedule } from "effect"
+import { Clock, Effect, Layer } from "effect"
 import { BlobBounds, BlobStore } from "../../../services/BlobStore.ts"
+import { startPeriodic } from "../fiber/Periodic.ts"
 
 const sweep_max = 500
 
@@ -15,15 +16,13 @@ const collectAll = Effect.fn("BlobStore.collectAll")(function* () {
   while ((yield* blobs.collect(before, sweep_max)) >= sweep_max) continue
 })
 
-/** Sweeps a minute after the start and every ten minutes. A sweep that fails is logged, and the next one goes on. */
+/** Sweeps a minute after the start and every ten minutes. */
 export const layer: Layer.Layer<never, never, BlobStore> = Layer.effectDiscard(
   Effect.gen(function* () {
-    const bounds = yield* BlobBounds
-    const swept = Effect.catch(collectAll(), ({ message }) =>
-      Effect.logWarning("files were not collected", { reason: message })
-    ).pipe(Effect.provideService(BlobBounds, bounds))
-    yield* Effect.forkScoped(
-      Effect.delay(Effect.repeat(swept, Schedule.spaced("10 minutes")), "1 minute")
+    const context = yield* Effect.context<BlobStore>()
+    const collected = Effect.provide(collectAll(), context)
+    yield* startPeriodic(600_000, collected, 60_000, (cause) =>
+      Effect.logWarning("files were not collected", cause)
     )
   })
 )

@@ -16,7 +16,7 @@ import { IdempotencyKeys } from "../../../services/IdempotencyKeys.ts"
 import { KillSwitch } from "../../../services/KillSwitch.ts"
 import { PermissionPolicy } from "../../../services/PermissionPolicy.ts"
 import { PriceBook } from "../../../services/PriceBook.ts"
-import { RunJournal } from "../../../services/RunJournal.ts"
+import { RunReader } from "../../../services/RunReader.ts"
 import { ToolAttemptObservers } from "../../../services/ToolAttemptObserver.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import { policyVersionOf } from "./CallDigests.ts"
@@ -45,7 +45,7 @@ export const make = Effect.fnUntraced(function* (
   | AgentDirectory
   | Digest.Digest
   | IdempotencyKeys
-  | RunJournal
+  | RunReader
   | Scope.Scope
   | SecureRandom.SecureRandom
   | ToolRegistry
@@ -72,7 +72,7 @@ export const make = Effect.fnUntraced(function* (
     prices: yield* PriceBook,
     held: HeldKeys.make({
       keys: yield* IdempotencyKeys,
-      journal: yield* RunJournal,
+      reader: yield* RunReader,
       digest,
       clock
     }),

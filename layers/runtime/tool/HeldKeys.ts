@@ -25,7 +25,8 @@ import { businessKey, key_holds_ms_default } from "../../../src/tool/Idempotency
 import type { Idempotency } from "../../../src/tool/Idempotency.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { IdempotencyKeys, KeyClaim, KeyHolder } from "../../../services/IdempotencyKeys.ts"
-import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
+import type { JournalError } from "../../../services/RunJournal.ts"
+import type { RunReader } from "../../../services/RunReader.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import { askedDigest, sideEffectIdempotencyKey } from "./CallDigests.ts"
 import type { AgentTool, CallHost, KeyReservation } from "./CallHost.ts"
@@ -35,7 +36,7 @@ import { failedOutcome } from "./FailedOutcome.ts"
 
 export interface Services {
   readonly keys: IdempotencyKeys["Service"]
-  readonly journal: Pick<RunJournal["Service"], "read">
+  readonly reader: Pick<RunReader["Service"], "read">
   readonly digest: Digest.Digest["Service"]
   readonly clock: Clock.Clock
 }
@@ -83,19 +84,19 @@ const stateAfter = (state: HolderState, event: RunEvent): HolderState => {
 /** Follows the journal of a holder's run from its dispatch on; each event is read once. */
 class HolderWatch {
   readonly holder: KeyHolder
-  readonly #journal: Services["journal"]
+  readonly #reader: Services["reader"]
   #next: number
   #state: HolderState = in_flight
 
-  constructor(holder: KeyHolder, journal: Services["journal"]) {
+  constructor(holder: KeyHolder, reader: Services["reader"]) {
     this.holder = holder
-    this.#journal = journal
+    this.#reader = reader
     this.#next = holder.seq
   }
 
   /** The state as the journal has it now. */
   readonly current: Effect.Effect<HolderState, Unreadable> = Effect.suspend(() =>
-    Effect.flatMap(this.#journal.read(this.holder.run, this.#next, page_max), (page) => {
+    Effect.flatMap(this.#reader.read(this.holder.run, this.#next, page_max), (page) => {
       if (page.length === 0 && this.#next === this.holder.seq)
         return Effect.succeed({ _tag: "Gone" } as const)
       for (const { event } of page) {
@@ -216,7 +217,7 @@ const claimOf = Effect.fnUntraced(function* (
 
 /** The end of a call that another one with its key decides; undefined = the key is free. */
 const endBy = Effect.fnUntraced(function* (
-  { journal }: Services,
+  { reader }: Services,
   host: CallHost,
   tool: AgentTool,
   text: string,
@@ -226,7 +227,7 @@ const endBy = Effect.fnUntraced(function* (
   const { at, call, run } = holder
   const own = host.call().id
   const refuse = (error: ToolError) => callFinished(own, failedOutcome(error))
-  const watch = new HolderWatch(holder, journal)
+  const watch = new HolderWatch(holder, reader)
   let state = yield* watch.current
   if (state._tag === "Settled" && isFree(state.settled)) return undefined
   if (holder.asked !== asked) return refuse(reused(text, at))

@@ -170,11 +170,15 @@ export interface Exported {
   readonly broken: ReadonlyArray<RunId>
 }
 
-/** Writes one archive of these runs, which must have ended. `at` is the current time, in ms since 1970. */
+/**
+ * Writes one archive of these runs, which must have ended. `at` is the current time, in ms since 1970. `onRun` is called after
+ * each run with the number of those that are done.
+ */
 export const exportRuns = Effect.fnUntraced(function* <E>(
   pages: Pages,
   at: number,
-  write: Write<E>
+  write: Write<E>,
+  onRun: (done: number) => void = () => {}
 ): Effect.fn.Return<Exported, E | Failure | RunChanged, SqlClient.SqlClient> {
   const lines = new LineWriter()
   const first = { format: archive_format, schema: yield* Migrations.newest, at }
@@ -185,6 +189,7 @@ export const exportRuns = Effect.fnUntraced(function* <E>(
     for (const run of page) {
       if (yield* writeRun(run, lines, write)) runs++
       else broken.push(run)
+      onRun(runs + broken.length)
     }
   }
   yield* write(lines.line("end", JSON.stringify({ runs })))

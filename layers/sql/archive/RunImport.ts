@@ -271,13 +271,14 @@ type Brought = { readonly next: ArchiveLine } & (
 
 /**
  * Imports the runs of a file. A run that conflicts with existing rows is left out as a whole, and the runs after it are still
- * imported.
+ * imported. `onRun` is called after each run with the number of those that are done, and of all.
  */
 export const importRuns = Effect.fn("RunArchive.import")(function* (
-  path: string
+  path: string,
+  onRun: (done: number, total: number) => void = () => {}
 ): Effect.fn.Return<Imported, Failure, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  yield* check(path)
+  const total = yield* check(path)
   const columns = yield* columnsOf(sql)
   return yield* Effect.scoped(
     Effect.gen(function* () {
@@ -297,6 +298,7 @@ export const importRuns = Effect.fn("RunArchive.import")(function* (
         else if (brought.isKnown) known++
         else runs++
         line = brought.next
+        onRun(runs + known + refused.length, total)
       }
       return { runs, known, refused }
     })

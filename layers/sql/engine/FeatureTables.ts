@@ -30,7 +30,7 @@ export type Erased = typeof Erased.Type
 export interface FeatureTables {
   /** The feature's name: lower-case letters, digits and `_`. */
   readonly feature: string
-  /** Statements by number and name (`0001_first`). Released ones are never changed, and each table is in the schema `troupe`. */
+  /** Statements by number and name (`0001_notes`). Released ones are never changed, and each table is in the schema `troupe`. */
   readonly migrations: Readonly<Record<string, ReadonlyArray<string>>>
   /** Every table that the migrations make. Each has a column `tenant`, unless it is listed in `of_all`. */
   readonly tables: Readonly<Record<string, Erased>>

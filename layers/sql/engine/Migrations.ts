@@ -16,14 +16,14 @@ import { AnswerUnlimited } from "./AnswerUnlimited.ts"
 import { rowDecoder } from "./DecodedRows.ts"
 import { MayUpgrade } from "./MayUpgrade.ts"
 import { inTransaction, reasonOf, withReason } from "./SqlFailure.ts"
-import { migration as first } from "./migrations/0001_first.ts"
+import { migration as first } from "./migrations/0001_start.ts"
 
 type Migration = Effect.Effect<void, SqlError.SqlError, SqlClient.SqlClient>
 
 /** The migrations of this version by number and name. New ones are only appended. Tests make up those of a later version. */
 export const Known = Context.Reference<Readonly<Record<string, Migration>>>(
   "troupe/sql/KnownMigrations",
-  { defaultValue: () => ({ "0001_first": first }) }
+  { defaultValue: () => ({ "0001_start": first }) }
 )
 
 /** The number of this version's last migration. */

@@ -5,7 +5,7 @@
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { JournalError } from "../../../services/RunJournal.ts"
-import { announceLostRecord } from "../../../services/RunJournal.ts"
+import { announceLostRecord } from "../../../services/RunQuarantine.ts"
 import type { Approval } from "../../../src/approval/Approval.ts"
 import { RunId } from "../../../src/value/Ids.ts"
 import { restoredRecords } from "../../../src/run/RestoredRecords.ts"

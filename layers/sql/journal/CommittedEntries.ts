@@ -4,7 +4,8 @@
  */
 import { Effect } from "effect"
 import type { Scope } from "effect"
-import type { Claim, CommitListener } from "../../../services/RunJournal.ts"
+import type { CommitListener } from "../../../services/RunNews.ts"
+import type { Claim } from "../../../services/RunOwnership.ts"
 import type { RunId } from "../../../src/value/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import { mayEndWait } from "../../../src/run/RunEvent.ts"

@@ -3,13 +3,9 @@
  */
 import { Clock, Effect, Result, Schema } from "effect"
 import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
-import type {
-  JournalError,
-  QuarantineQuery,
-  RawPage,
-  RunJournal
-} from "../../../services/RunJournal.ts"
-import { announceQuarantine } from "../../../services/RunJournal.ts"
+import type { JournalError } from "../../../services/RunJournal.ts"
+import type { QuarantineQuery, RawPage, RunQuarantine } from "../../../services/RunQuarantine.ts"
+import { announceQuarantine } from "../../../services/RunQuarantine.ts"
 import type { RunId, Tenant } from "../../../src/value/Ids.ts"
 import { foldWhole, QuarantinedRun, RawEvent, RunQuarantined } from "../../../src/run/Quarantine.ts"
 import { RunNotFound } from "../../../src/run/RunCommand.ts"
@@ -159,7 +155,7 @@ export const make = (
   sql: SqlClient.SqlClient,
   reads: TenantReads["Service"],
   wake: (run: RunId) => Effect.Effect<void, SqlError.SqlError>
-): Pick<RunJournal["Service"], "quarantined" | "raw" | "liftQuarantine"> => ({
+): Pick<RunQuarantine["Service"], "quarantined" | "raw" | "liftQuarantine"> => ({
   quarantined: quarantined(sql, reads),
   raw: raw(sql, reads),
   liftQuarantine: liftQuarantine(sql, wake)

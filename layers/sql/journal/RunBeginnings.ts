@@ -5,8 +5,8 @@
 import { Clock, Effect, Schema } from "effect"
 import type { Scope } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { Beginning, Claim, RunJournal } from "../../../services/RunJournal.ts"
 import { JournalError } from "../../../services/RunJournal.ts"
+import type { Beginning, Claim, RunOwnership } from "../../../services/RunOwnership.ts"
 import { canonical } from "../../../src/value/Canonical.ts"
 import { addressKey } from "../../../src/value/Ids.ts"
 import type { RunAccepted, RunEvent } from "../../../src/run/RunEvent.ts"
@@ -137,7 +137,7 @@ const wantedOf = (beginning: Beginning, owner: string, at: number) =>
 export const make = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   listeners: CommitListeners
-): Effect.fn.Return<RunJournal["Service"]["begin"], never, Scope.Scope> {
+): Effect.fn.Return<RunOwnership["Service"]["begin"], never, Scope.Scope> {
   const beginInBatch = yield* GroupCommit.make({
     commit: (batch: ReadonlyArray<Wanted>) =>
       Effect.mapError(beginAll(sql, batch, false), orJournalError),
@@ -164,5 +164,5 @@ export const make = Effect.fnUntraced(function* (
     yield* sql.afterCommit(Effect.sync(() => listeners.publish(storedOf(wanted))))
     return claimOf({ ...beginning, at: wanted.at, owner })
   })
-  return spanned("RunJournal.begin", begin)
+  return spanned("RunOwnership.begin", begin)
 })

@@ -5,8 +5,8 @@
 import { Clock, Effect, Schema } from "effect"
 import type { Scope } from "effect"
 import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
-import type { Claim, RunJournal } from "../../../services/RunJournal.ts"
 import { FencedOff, JournalError } from "../../../services/RunJournal.ts"
+import type { Claim, RunOwnership } from "../../../services/RunOwnership.ts"
 import type { RunId } from "../../../src/value/Ids.ts"
 import { RunIsOver, RunNotFound } from "../../../src/run/RunCommand.ts"
 import { spanned } from "../../../src/value/Spanned.ts"
@@ -92,7 +92,7 @@ const claimWhenFree = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, wan
  */
 export const make = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient
-): Effect.fn.Return<RunJournal["Service"]["claim"], never, Scope.Scope> {
+): Effect.fn.Return<RunOwnership["Service"]["claim"], never, Scope.Scope> {
   const take = yield* GroupCommit.make({
     commit: commitBatch(sql),
     batch_max,
@@ -115,5 +115,5 @@ export const make = Effect.fnUntraced(function* (
     }
     return claimed
   })
-  return spanned("RunJournal.claim", claim)
+  return spanned("RunOwnership.claim", claim)
 })

@@ -4,7 +4,8 @@
  */
 import { Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
-import type { JournalError, RunJournal } from "../../../services/RunJournal.ts"
+import type { JournalError } from "../../../services/RunJournal.ts"
+import type { RunOwnership } from "../../../services/RunOwnership.ts"
 import type { RunId } from "../../../src/value/Ids.ts"
 import type { Need } from "../../../src/run/Needs.ts"
 import { run_over, run_parked } from "./Codes.ts"
@@ -38,7 +39,7 @@ type Leases = "heartbeat" | "release" | "recoverable" | "adopt" | "handOver"
 export const make = (
   sql: SqlClient.SqlClient,
   wake: (run: RunId) => Effect.Effect<void, SqlError.SqlError>
-): Pick<RunJournal["Service"], Leases> => ({
+): Pick<RunOwnership["Service"], Leases> => ({
   heartbeat: (owner, lease_ms) =>
     done(
       sql.unsafe(

@@ -5,7 +5,7 @@
 import { Effect, Schema } from "effect"
 import type { Scope } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { RunHead, RunJournal } from "../../../services/RunJournal.ts"
+import type { RunHead, RunReader } from "../../../services/RunReader.ts"
 import type { Address, RunId, Tenant } from "../../../src/value/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import { journalRowDecoder } from "../engine/DecodedRows.ts"
@@ -147,7 +147,7 @@ const unfinishing = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
       : Effect.mapError(few({ tenant, address, limit }), orJournalError)
 })
 
-type Reads = Pick<RunJournal["Service"], "read" | "readFor" | "unfinished">
+type Reads = Pick<RunReader["Service"], "read" | "readFor" | "unfinished">
 
 export const make = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,

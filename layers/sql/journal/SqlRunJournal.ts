@@ -4,11 +4,16 @@
  * An append inside an ambient transaction is part of that transaction, in a savepoint of its own, and becomes durable when that
  * transaction commits.
  */
-import { Clock, Effect, Exit, Layer, Semaphore } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import type { Append, Fence } from "../../../services/RunJournal.ts"
 import { FencedOff, JournalError, RunJournal, StaleAppend } from "../../../services/RunJournal.ts"
+import { RunNews } from "../../../services/RunNews.ts"
+import { RunOwnership } from "../../../services/RunOwnership.ts"
+import { RunQuarantine } from "../../../services/RunQuarantine.ts"
+import { RunReader } from "../../../services/RunReader.ts"
+import type { RunPorts } from "../../../services/Stores.ts"
 import { canonical } from "../../../src/value/Canonical.ts"
 import type { RunId } from "../../../src/value/Ids.ts"
 import { RunNotFound } from "../../../src/run/RunCommand.ts"
@@ -184,30 +189,40 @@ const make = Effect.gen(function* () {
     yield* sql.afterCommit(Effect.sync(() => listeners.publishClaim(claimed)))
     return claimed
   })
-  return RunJournal.of({
+  const journal = RunJournal.of({
     create: creating(sql, listeners),
-    begin: yield* RunBeginnings.make(sql, listeners),
-    claim: (run, owner, seen) => markQuarantined(claim(run, owner, seen)),
     append: yield* appending(sql, listeners),
     transact: transacting(sql, listeners, yield* Semaphore.make(bodies_max), reset),
+    amend: yield* Amendments.make({ sql, listeners, wakeups, mark: markQuarantined })
+  })
+  const reader = RunReader.of({
     read: (run, from, limit) => markQuarantined(reads.read(run, from, limit)),
     readFor: (tenant, run, from, limit) => markQuarantined(reads.readFor(tenant, run, from, limit)),
-    amend: yield* Amendments.make({ sql, listeners, wakeups, mark: markQuarantined }),
-    ...QuarantineRows.make(sql, tenants, wake),
-    head: Effect.fn("RunJournal.head")(function* (run) {
+    head: Effect.fn("RunReader.head")(function* (run) {
       const head = yield* Effect.mapError(find(sql, run), orJournalError)
       return head ?? (yield* new RunNotFound({ run_id: run }))
     }),
-    unfinished: reads.unfinished,
-    audit: AuditedRuns.make(sql, markQuarantined),
-    ...RunLeases.make(sql, wake),
-    onAmended,
-    onCommitted: (listener) => listeners.listen(listener)
+    unfinished: reads.unfinished
   })
+  const ownership = RunOwnership.of({
+    begin: yield* RunBeginnings.make(sql, listeners),
+    claim: (run, owner, seen) => markQuarantined(claim(run, owner, seen)),
+    ...RunLeases.make(sql, wake)
+  })
+  const quarantine = RunQuarantine.of({
+    ...QuarantineRows.make(sql, tenants, wake),
+    audit: AuditedRuns.make(sql, markQuarantined)
+  })
+  return Context.make(RunJournal, journal).pipe(
+    Context.add(RunReader, reader),
+    Context.add(RunOwnership, ownership),
+    Context.add(RunQuarantine, quarantine),
+    Context.add(RunNews, { onAmended, onCommitted: (listener) => listeners.listen(listener) })
+  )
 })
 
 export const layer: Layer.Layer<
-  RunJournal,
+  RunPorts,
   SqlError.SqlError,
   SqlClient.SqlClient | SqlNotify | TenantReads
-> = Layer.effect(RunJournal, make)
+> = Layer.effectContext(make)

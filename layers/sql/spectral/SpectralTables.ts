@@ -9,7 +9,7 @@ const draft = [...personal_texts.draft]
 
 export const layer = FeatureTables.layer({
   feature: "spectral",
-  migrations: { "0001_first": [...worlds, ...platform] },
+  migrations: { "0001_spectral": [...worlds, ...platform] },
   tables: {
     platform_changesets: { state: [...personal_texts.changeset_state] },
     platform_clusters: { triage: [...personal_texts.cluster_triage] },

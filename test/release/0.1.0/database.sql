@@ -1188,170 +1188,6 @@ END $body$;
 CREATE TRIGGER memory_guard BEFORE INSERT OR UPDATE OF text, place, tenant ON troupe.memory_rows
 FOR EACH ROW EXECUTE FUNCTION troupe.memory_guard();
 ----
-CREATE TABLE troupe.worlds (
-    tenant text NOT NULL,
-    world_id text COLLATE "C" NOT NULL,
-    version int4 NOT NULL,
-    world text NOT NULL,
-    PRIMARY KEY (tenant, world_id)
-  );
-----
-CREATE TABLE troupe.world_rules (
-    tenant text NOT NULL,
-    world_id text COLLATE "C" NOT NULL,
-    rule_id text COLLATE "C" NOT NULL,
-    rule text NOT NULL,
-    PRIMARY KEY (tenant, world_id, rule_id)
-  );
-----
-CREATE TABLE troupe.world_eval_sets (
-    tenant text NOT NULL,
-    world_id text COLLATE "C" NOT NULL,
-    eval_set_id text COLLATE "C" NOT NULL,
-    eval_set text NOT NULL,
-    PRIMARY KEY (tenant, world_id, eval_set_id)
-  );
-----
-CREATE TABLE troupe.rule_candidates (
-    tenant text NOT NULL,
-    world_id text COLLATE "C" NOT NULL,
-    -- What was proposed by one call has one id.
-    candidate_id text COLLATE "C" NOT NULL,
-    position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
-    proposed_at int8 NOT NULL,
-    -- 0 proposed, 1 accepted, 2 rejected.
-    status int2 NOT NULL DEFAULT 0,
-    draft text NOT NULL,
-    PRIMARY KEY (tenant, world_id, candidate_id)
-  );
-----
-CREATE INDEX rule_candidates_open ON troupe.rule_candidates (tenant, world_id, position) WHERE status = 0;
-----
-CREATE TABLE troupe.platform_workspaces (
-    tenant text NOT NULL PRIMARY KEY,
-    workspace text NOT NULL
-  );
-----
-CREATE TABLE troupe.platform_frameworks (
-    tenant text NOT NULL,
-    framework_id text COLLATE "C" NOT NULL,
-    framework text NOT NULL,
-    PRIMARY KEY (tenant, framework_id)
-  );
-----
-CREATE TABLE troupe.platform_systems (
-    tenant text NOT NULL,
-    system_id text COLLATE "C" NOT NULL,
-    card text NOT NULL,
-    -- One more at each change.
-    revision int4 NOT NULL DEFAULT 1,
-    -- A card that was published from a draft is people's: what is found does not write over it.
-    published boolean NOT NULL DEFAULT false,
-    PRIMARY KEY (tenant, system_id)
-  );
-----
-CREATE TABLE troupe.platform_scans (
-    tenant text NOT NULL,
-    scan_id text COLLATE "C" NOT NULL,
-    -- 0 queued, 1 running, 2 completed, 3 failed.
-    status int2 NOT NULL,
-    started_at int8 NOT NULL,
-    record text NOT NULL,
-    PRIMARY KEY (tenant, scan_id)
-  );
-----
-CREATE INDEX platform_scans_newest ON troupe.platform_scans (tenant, started_at, scan_id);
-----
-CREATE TABLE troupe.platform_changesets (
-    tenant text NOT NULL,
-    changeset_id text COLLATE "C" NOT NULL,
-    -- 0 proposed, 1 approved, 2 rejected, 3 applied.
-    status int2 NOT NULL,
-    proposed_at int8 NOT NULL,
-    changeset text NOT NULL,
-    -- What people decided of it.
-    state text NOT NULL,
-    PRIMARY KEY (tenant, changeset_id)
-  );
-----
-CREATE INDEX platform_changesets_newest ON troupe.platform_changesets (tenant, proposed_at, changeset_id);
-----
-CREATE TABLE troupe.platform_clusters (
-    tenant text NOT NULL,
-    cluster_id text COLLATE "C" NOT NULL,
-    -- 0 critical, 1 high, 2 medium, 3 low.
-    severity int2 NOT NULL,
-    last_seen_at int8 NOT NULL,
-    cluster text NOT NULL,
-    -- What operators manage: 0 new, 1 acknowledged, 2 in_progress, 3 resolved, 4 dismissed; and who said so and why.
-    status int2 NOT NULL DEFAULT 0,
-    triage text NOT NULL DEFAULT '{"status":"new"}',
-    PRIMARY KEY (tenant, cluster_id)
-  );
-----
-CREATE INDEX platform_clusters_worst ON troupe.platform_clusters (tenant, severity, (-last_seen_at), cluster_id);
-----
-CREATE TABLE troupe.platform_failures (
-    tenant text NOT NULL,
-    failure_id text COLLATE "C" NOT NULL,
-    cluster_id text COLLATE "C" NOT NULL,
-    occurred_at int8 NOT NULL,
-    failure text NOT NULL,
-    PRIMARY KEY (tenant, failure_id)
-  );
-----
-CREATE INDEX platform_failures_newest ON troupe.platform_failures (tenant, cluster_id, occurred_at, failure_id);
-----
-CREATE TABLE troupe.platform_errors (
-    tenant text NOT NULL,
-    error_id text COLLATE "C" NOT NULL,
-    at int8 NOT NULL,
-    -- 0 ingestion, 1 evaluation, 2 integration.
-    source int2 NOT NULL,
-    -- The scan that it came with, if there is one.
-    scan_id text COLLATE "C",
-    error text NOT NULL,
-    PRIMARY KEY (tenant, error_id)
-  );
-----
-CREATE INDEX platform_errors_newest ON troupe.platform_errors (tenant, at, error_id);
-----
-CREATE INDEX platform_errors_of_scan ON troupe.platform_errors (tenant, scan_id, at, error_id) WHERE scan_id IS NOT NULL;
-----
-CREATE TABLE troupe.platform_worlds (
-    tenant text NOT NULL,
-    world_id text COLLATE "C" NOT NULL,
-    version int4 NOT NULL,
-    world text NOT NULL,
-    PRIMARY KEY (tenant, world_id)
-  );
-----
-CREATE TABLE troupe.platform_drafts (
-    tenant text NOT NULL,
-    draft_id text COLLATE "C" NOT NULL,
-    number int4 NOT NULL,
-    -- 0 rubric, 1 system_card.
-    kind int2 NOT NULL,
-    -- 0 draft, 1 published, 2 withdrawn.
-    status int2 NOT NULL DEFAULT 0,
-    created_at int8 NOT NULL,
-    -- The revision of the target that its author saw.
-    based_on int4 NOT NULL,
-    -- The run and the call that wrote it.
-    origin text NOT NULL,
-    -- Ids, as JSON.
-    target text NOT NULL,
-    -- What people wrote, and who, as JSON.
-    document text NOT NULL,
-    state text NOT NULL,
-    PRIMARY KEY (tenant, draft_id),
-    UNIQUE (tenant, origin)
-  );
-----
-CREATE UNIQUE INDEX platform_drafts_newest ON troupe.platform_drafts (tenant, number);
-----
-CREATE INDEX platform_drafts_open ON troupe.platform_drafts (tenant) WHERE status = 0;
-----
 CREATE TABLE troupe.authorizations (
     authorization_id uuid PRIMARY KEY,
     position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -1574,6 +1410,13 @@ CREATE TABLE troupe.erasures (
     erased text NOT NULL DEFAULT '{}'
   );
 ----
+CREATE TABLE troupe.feature_tables (
+    name text COLLATE "C" PRIMARY KEY,
+    feature text NOT NULL,
+    -- What an erasure does with its rows, as JSON.
+    erased text NOT NULL
+  );
+----
 CREATE INDEX erasures_tenant ON troupe.erasures (tenant, position);
 ----
 ALTER TABLE troupe.access_tokens ENABLE ROW LEVEL SECURITY;
@@ -1676,53 +1519,9 @@ ALTER TABLE troupe.outbox_keys ENABLE ROW LEVEL SECURITY;
 ----
 CREATE POLICY of_tenant ON troupe.outbox_keys FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
 ----
-ALTER TABLE troupe.platform_changesets ENABLE ROW LEVEL SECURITY;
-----
-CREATE POLICY of_tenant ON troupe.platform_changesets FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
-----
-ALTER TABLE troupe.platform_clusters ENABLE ROW LEVEL SECURITY;
-----
-CREATE POLICY of_tenant ON troupe.platform_clusters FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
-----
-ALTER TABLE troupe.platform_drafts ENABLE ROW LEVEL SECURITY;
-----
-CREATE POLICY of_tenant ON troupe.platform_drafts FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
-----
-ALTER TABLE troupe.platform_errors ENABLE ROW LEVEL SECURITY;
-----
-CREATE POLICY of_tenant ON troupe.platform_errors FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
-----
-ALTER TABLE troupe.platform_failures ENABLE ROW LEVEL SECURITY;
-----
-CREATE POLICY of_tenant ON troupe.platform_failures FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
-----
-ALTER TABLE troupe.platform_frameworks ENABLE ROW LEVEL SECURITY;
-----
-CREATE POLICY of_tenant ON troupe.platform_frameworks FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
-----
-ALTER TABLE troupe.platform_scans ENABLE ROW LEVEL SECURITY;
-----
-CREATE POLICY of_tenant ON troupe.platform_scans FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
-----
-ALTER TABLE troupe.platform_systems ENABLE ROW LEVEL SECURITY;
-----
-CREATE POLICY of_tenant ON troupe.platform_systems FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
-----
-ALTER TABLE troupe.platform_workspaces ENABLE ROW LEVEL SECURITY;
-----
-CREATE POLICY of_tenant ON troupe.platform_workspaces FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
-----
-ALTER TABLE troupe.platform_worlds ENABLE ROW LEVEL SECURITY;
-----
-CREATE POLICY of_tenant ON troupe.platform_worlds FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
-----
 ALTER TABLE troupe.quarantine ENABLE ROW LEVEL SECURITY;
 ----
 CREATE POLICY of_tenant ON troupe.quarantine FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
-----
-ALTER TABLE troupe.rule_candidates ENABLE ROW LEVEL SECURITY;
-----
-CREATE POLICY of_tenant ON troupe.rule_candidates FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
 ----
 ALTER TABLE troupe.run_details ENABLE ROW LEVEL SECURITY;
 ----
@@ -1752,18 +1551,6 @@ ALTER TABLE troupe.unknown_calls ENABLE ROW LEVEL SECURITY;
 ----
 CREATE POLICY of_tenant ON troupe.unknown_calls FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
 ----
-ALTER TABLE troupe.world_eval_sets ENABLE ROW LEVEL SECURITY;
-----
-CREATE POLICY of_tenant ON troupe.world_eval_sets FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
-----
-ALTER TABLE troupe.world_rules ENABLE ROW LEVEL SECURITY;
-----
-CREATE POLICY of_tenant ON troupe.world_rules FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
-----
-ALTER TABLE troupe.worlds ENABLE ROW LEVEL SECURITY;
-----
-CREATE POLICY of_tenant ON troupe.worlds FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
-----
 ALTER TABLE troupe.conversations ENABLE ROW LEVEL SECURITY;
 ----
 CREATE POLICY of_tenant ON troupe.conversations FOR SELECT USING (tenant || '' = current_setting('troupe.tenant', true));
@@ -1779,142 +1566,142 @@ CREATE POLICY of_tenant ON troupe.memory_words FOR SELECT USING (EXISTS (SELECT 
       AND s.tenant = current_setting('troupe.tenant', true) OFFSET 0));
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-4f89-7281-9476-5e8d7ddc0537', 'acme', 'clerk', 'finished', 'finished', '1', '2', NULL, NULL, '01a22508-4f89-7281-9476-5e8e868d6eb2', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a225084f89728194765e8d7ddc0537"', 'api', '1795917631370');
+VALUES ('01a225c6-1c67-71ee-8376-f76b1966e8f9', 'acme', 'clerk', 'finished', 'finished', '1', '2', NULL, NULL, '01a225c6-1c68-73fd-a92e-86d30f18f6ee', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a225c61c6771ee8376f76b1966e8f9"', 'api', '1795930070120');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-5155-764f-943d-d8cea5864f04', 'acme', 'clerk', 'asking', 'asking', '1', '1', NULL, NULL, '01a22508-5155-764f-943d-d8cf15bde92c', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a225085155764f943dd8cea5864f04"', 'api', '1795917631829');
+VALUES ('01a225c6-1e41-779c-af65-9c0d609f2360', 'acme', 'clerk', 'asking', 'asking', '1', '1', NULL, NULL, '01a225c6-1e41-779c-af65-9c0e1cacf963', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a225c61e41779caf659c0d609f2360"', 'api', '1795930070593');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-51ce-727f-ac6f-0ed17be0fcc8', 'acme', 'boss', 'delegated', 'delegated', '1', '1', NULL, NULL, '01a22508-51ce-727f-ac6f-0ed24dff475d', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2250851ce727fac6f0ed17be0fcc8"', 'api', '1795917631951');
+VALUES ('01a225c6-1ea7-7188-8c99-6e4b12064615', 'acme', 'boss', 'delegated', 'delegated', '1', '1', NULL, NULL, '01a225c6-1eaa-70ae-a09d-7793d1ffee49', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a225c61ea771888c996e4b12064615"', 'api', '1795930070698');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-5232-7738-94e6-389f8d29b8ea', 'acme', 'printer', 'queued', 'queued', '1', '1', NULL, NULL, '01a22508-5232-7738-94e6-38a075ee350c', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a225085232773894e6389f8d29b8ea"', 'api', '1795917632050');
+VALUES ('01a225c6-1ee0-729f-833d-14270e9d072f', 'acme', 'printer', 'queued', 'queued', '1', '1', NULL, NULL, '01a225c6-1ee0-729f-833d-1428a58776f0', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a225c61ee0729f833d14270e9d072f"', 'api', '1795930070753');
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('2f8778bf-9223-4af0-9614-9577f81dd8d7', '2', 'acme', '01a22508-5155-764f-943d-d8cea5864f04', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"004169ec63b444f253417f43f73c5836ca7fbe443acf11032aa27f26064b338e","id":"2f8778bf-9223-4af0-9614-9577f81dd8d7","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"2f8778bf-9223-4af0-9614-9577f81dd8d7","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795917631932,"run_id":"01a22508-5155-764f-943d-d8cea5864f04","shown_digest":"ae7619ea823eaab8d8276a5db99ccc01f1410eec4be128ac39ef5bbaab2fb78d","tool_key":"shop.refund@1"}', NULL);
+VALUES ('033613ca-16fb-4355-b1ec-fa56de9c3033', '2', 'acme', '01a225c6-1e41-779c-af65-9c0d609f2360', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"51be8e22f0c855957eace8981fa0423c05b3f4bc380900401374040e4d788023","id":"033613ca-16fb-4355-b1ec-fa56de9c3033","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"033613ca-16fb-4355-b1ec-fa56de9c3033","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795930070678,"run_id":"01a225c6-1e41-779c-af65-9c0d609f2360","shown_digest":"8af68f62f140f919a1bb0ae92f6cce5418ab4592555fd947a4acec490f6b85ec","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('33f80e2c-bb25-4791-aaac-583b6ba40e3a', '1', 'acme', '01a22508-4f89-7281-9476-5e8d7ddc0537', '1', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"18b567fee9f0a9ae7cce1688338f5cf4bfbd002105dca5b876a476256af6e6cb","id":"33f80e2c-bb25-4791-aaac-583b6ba40e3a","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"33f80e2c-bb25-4791-aaac-583b6ba40e3a","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795917631682,"run_id":"01a22508-4f89-7281-9476-5e8d7ddc0537","shown_digest":"87c52593c1833664920e6c395caf26bb76d688abe2014688b0209c912c3bdaa5","tool_key":"shop.refund@1"}', '{"decided_at":1795917631779,"decided_by":"alice","decision":{"_tag":"Approve"}}');
+VALUES ('32d07c96-da4e-4a98-8eae-ebbfc7f96642', '1', 'acme', '01a225c6-1c67-71ee-8376-f76b1966e8f9', '1', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"7367e5201765b4b43f3e991d70c832ae1401b0c7d07f98d2807e5b98ec46aea8","id":"32d07c96-da4e-4a98-8eae-ebbfc7f96642","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"32d07c96-da4e-4a98-8eae-ebbfc7f96642","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795930070373,"run_id":"01a225c6-1c67-71ee-8376-f76b1966e8f9","shown_digest":"7ead92b7708e581051938ec35832012f5957626dc0be07eb4330d31dfdf139ae","tool_key":"shop.refund@1"}', '{"decided_at":1795930070398,"decided_by":"alice","decision":{"_tag":"Approve"}}');
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('9266d809-3500-4eb2-934c-aa6a645da4ad', '3', 'acme', '01a22508-51ce-727f-ac6f-0ed17be0fcc8', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"94848407b03756646b9ac16b4977633056a2c7b35cd2c7a9088a0c2bf36b468a","id":"9266d809-3500-4eb2-934c-aa6a645da4ad","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"9266d809-3500-4eb2-934c-aa6a645da4ad","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795917632032,"run_id":"01a22508-51ce-727f-ac6f-0ed17be0fcc8","shown_digest":"5257d81a224c46e999e539b5dc53f4dd30e5d5e6dde687b4d849db22e8be3e11","tool_key":"shop.refund@1"}', NULL);
+VALUES ('39ac3a56-a911-4f93-816c-d6193b3574a8', '3', 'acme', '01a225c6-1ea7-7188-8c99-6e4b12064615', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"1ff9e037dac7dc1365446fdd71ad9f231b40a1d1aeea8b4038b4faa607fb91d0","id":"39ac3a56-a911-4f93-816c-d6193b3574a8","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"39ac3a56-a911-4f93-816c-d6193b3574a8","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795930070713,"run_id":"01a225c6-1ea7-7188-8c99-6e4b12064615","shown_digest":"e6eed4eac96a2ac4307f5dd4d9cf0ba733272b60e734b7f05c9d59f4c7c1ff4e","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'asking', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22508-5155-764f-943d-d8cea5864f04', '1795917631829');
+VALUES ('acme', 'asking', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a225c6-1e41-779c-af65-9c0d609f2360', '1795930070593');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'delegated', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22508-51ce-727f-ac6f-0ed17be0fcc8', '1795917631951');
+VALUES ('acme', 'delegated', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a225c6-1ea7-7188-8c99-6e4b12064615', '1795930070698');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22508-4f89-7281-9476-5e8d7ddc0537', '1795917631370');
+VALUES ('acme', 'finished', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a225c6-1c67-71ee-8376-f76b1966e8f9', '1795930070120');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '1', 'assistant', '"It is paid back."', 'api', NULL, '01a22508-4f89-7281-9476-5e8d7ddc0537', '1795917631802');
+VALUES ('acme', 'finished', '1', 'assistant', '"It is paid back."', 'api', NULL, '01a225c6-1c67-71ee-8376-f76b1966e8f9', '1795930070419');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'queued', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22508-5232-7738-94e6-389f8d29b8ea', '1795917632050');
+VALUES ('acme', 'queued', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a225c6-1ee0-729f-833d-14270e9d072f', '1795930070753');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'asking', '2', 'clerk', 'asking', 'system', NULL, '"alice"', '1795917631829', '1', '1');
+VALUES ('acme', 'asking', '2', 'clerk', 'asking', 'system', NULL, '"alice"', '1795930070593', '1', '1');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'delegated', '3', 'boss', 'delegated', 'system', NULL, '"alice"', '1795917631951', '1', '1');
+VALUES ('acme', 'delegated', '3', 'boss', 'delegated', 'system', NULL, '"alice"', '1795930070698', '1', '1');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '1', 'clerk', 'finished', 'system', NULL, '"alice"', '1795917631370', '1', '2');
+VALUES ('acme', 'finished', '1', 'clerk', 'finished', 'system', NULL, '"alice"', '1795930070120', '1', '2');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1795917632050', '1', '1');
+VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1795930070753', '1', '1');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('1', '2026-11-29 02:00:30.54+00', 'first');
+VALUES ('1', '2026-11-29 05:27:48.741+00', 'start');
 ----
 INSERT INTO troupe.processes (owner, expires_at, guarded, agents) OVERRIDING SYSTEM VALUE
-VALUES ('1c8795c0-4696-4a45-97bc-133daf5d6359', '2026-11-29 02:00:46.348+00', 'false', '{}');
+VALUES ('17df357a-4d8c-4197-95d1-2a8f4daf8bee', '2026-11-29 05:28:05.102+00', 'false', '{}');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-4f89-7281-9476-5e8d7ddc0537', 'acme', 'clerk', 'finished', 'finished', '1', '1c8795c0-4696-4a45-97bc-133daf5d6359', 'false', '{}', '1795917631370');
+VALUES ('01a225c6-1c67-71ee-8376-f76b1966e8f9', 'acme', 'clerk', 'finished', 'finished', '1', '17df357a-4d8c-4197-95d1-2a8f4daf8bee', 'false', '{}', '1795930070120');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-5155-764f-943d-d8cea5864f04', 'acme', 'clerk', 'asking', 'asking', '1', '1c8795c0-4696-4a45-97bc-133daf5d6359', 'true', '{}', '1795917631829');
+VALUES ('01a225c6-1e41-779c-af65-9c0d609f2360', 'acme', 'clerk', 'asking', 'asking', '1', '17df357a-4d8c-4197-95d1-2a8f4daf8bee', 'true', '{}', '1795930070593');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-51ce-727f-ac6f-0ed17be0fcc8', 'acme', 'boss', 'delegated', 'delegated', '1', '1c8795c0-4696-4a45-97bc-133daf5d6359', 'true', '{}', '1795917631951');
+VALUES ('01a225c6-1ea7-7188-8c99-6e4b12064615', 'acme', 'boss', 'delegated', 'delegated', '1', '17df357a-4d8c-4197-95d1-2a8f4daf8bee', 'true', '{}', '1795930070698');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-5232-7738-94e6-389f8d29b8ea', 'acme', 'printer', 'queued', 'queued', '1', '1c8795c0-4696-4a45-97bc-133daf5d6359', 'true', '{}', '1795917632050');
+VALUES ('01a225c6-1ee0-729f-833d-14270e9d072f', 'acme', 'printer', 'queued', 'queued', '1', '17df357a-4d8c-4197-95d1-2a8f4daf8bee', 'true', '{}', '1795930070753');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-4f89-7281-9476-5e8d7ddc0537', '0', '1795917631370', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"finished"},"by":"alice","conversation":"finished","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a225084f89728194765e8d7ddc0537"}', '{"_tag":"RunClaimed","epoch":1,"owner":"1c8795c0-4696-4a45-97bc-133daf5d6359"}');
+VALUES ('01a225c6-1c67-71ee-8376-f76b1966e8f9', '0', '1795930070120', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"finished"},"by":"alice","conversation":"finished","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a225c61c6771ee8376f76b1966e8f9"}', '{"_tag":"RunClaimed","epoch":1,"owner":"17df357a-4d8c-4197-95d1-2a8f4daf8bee"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-4f89-7281-9476-5e8d7ddc0537', '2', '1795917631498', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1795917631498,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795917631498}');
+VALUES ('01a225c6-1c67-71ee-8376-f76b1966e8f9', '2', '1795930070185', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1795930070185,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795930070185}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-4f89-7281-9476-5e8d7ddc0537', '4', '1795917631545', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
+VALUES ('01a225c6-1c67-71ee-8376-f76b1966e8f9', '4', '1795930070247', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-4f89-7281-9476-5e8d7ddc0537', '5', '1795917631682', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"33f80e2c-bb25-4791-aaac-583b6ba40e3a","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"18b567fee9f0a9ae7cce1688338f5cf4bfbd002105dca5b876a476256af6e6cb","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"33f80e2c-bb25-4791-aaac-583b6ba40e3a","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"87c52593c1833664920e6c395caf26bb76d688abe2014688b0209c912c3bdaa5","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a225c6-1c67-71ee-8376-f76b1966e8f9', '5', '1795930070373', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"32d07c96-da4e-4a98-8eae-ebbfc7f96642","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"7367e5201765b4b43f3e991d70c832ae1401b0c7d07f98d2807e5b98ec46aea8","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"32d07c96-da4e-4a98-8eae-ebbfc7f96642","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"7ead92b7708e581051938ec35832012f5957626dc0be07eb4330d31dfdf139ae","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-4f89-7281-9476-5e8d7ddc0537', '6', '1795917631779', 'ApprovalDecided', '{"_tag":"ApprovalDecided","approval":"33f80e2c-bb25-4791-aaac-583b6ba40e3a","by":"alice","call":"0/2.0","decision":{"_tag":"Approve"},"digest":"18b567fee9f0a9ae7cce1688338f5cf4bfbd002105dca5b876a476256af6e6cb"}', NULL);
+VALUES ('01a225c6-1c67-71ee-8376-f76b1966e8f9', '6', '1795930070398', 'ApprovalDecided', '{"_tag":"ApprovalDecided","approval":"32d07c96-da4e-4a98-8eae-ebbfc7f96642","by":"alice","call":"0/2.0","decision":{"_tag":"Approve"},"digest":"7367e5201765b4b43f3e991d70c832ae1401b0c7d07f98d2807e5b98ec46aea8"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-4f89-7281-9476-5e8d7ddc0537', '7', '1795917631797', NULL, '{"_tag":"CallDispatched","call":"0/2.0","epoch":1,"key":"934b802d817a32f2fe94ba58d728e5c63c3de8c84dc684d889beef1858cad542","on_loss":"unknown"}', NULL);
+VALUES ('01a225c6-1c67-71ee-8376-f76b1966e8f9', '7', '1795930070409', NULL, '{"_tag":"CallDispatched","call":"0/2.0","epoch":1,"key":"64e13ff7bb198c8d626bf5db1ff0599b3115bd17b6f7d1d39259ee97c7006b73","on_loss":"unknown"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-4f89-7281-9476-5e8d7ddc0537', '8', '1795917631800', NULL, E'{"_tag":"CallSettled","call":"0/2.0","ended_at":1795917631799,"outcome":{"_tag":"Value","json":"\\"order 7 is paid back\\""},"started_at":1795917631799}', NULL);
+VALUES ('01a225c6-1c67-71ee-8376-f76b1966e8f9', '8', '1795930070411', NULL, E'{"_tag":"CallSettled","call":"0/2.0","ended_at":1795930070411,"outcome":{"_tag":"Value","json":"\\"order 7 is paid back\\""},"started_at":1795930070411}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-4f89-7281-9476-5e8d7ddc0537', '9', '1795917631802', NULL, '{"_tag":"ModelTurned","calls":[],"finish":"stop","frame":"0","step":3,"text":"It is paid back."}', '{"_tag":"RunEnded","reason":"complete","status":"complete","text":"It is paid back."}');
+VALUES ('01a225c6-1c67-71ee-8376-f76b1966e8f9', '9', '1795930070419', NULL, '{"_tag":"ModelTurned","calls":[],"finish":"stop","frame":"0","step":3,"text":"It is paid back."}', '{"_tag":"RunEnded","reason":"complete","status":"complete","text":"It is paid back."}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-5155-764f-943d-d8cea5864f04', '0', '1795917631829', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"asking"},"by":"alice","conversation":"asking","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a225085155764f943dd8cea5864f04"}', '{"_tag":"RunClaimed","epoch":1,"owner":"1c8795c0-4696-4a45-97bc-133daf5d6359"}');
+VALUES ('01a225c6-1e41-779c-af65-9c0d609f2360', '0', '1795930070593', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"asking"},"by":"alice","conversation":"asking","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a225c61e41779caf659c0d609f2360"}', '{"_tag":"RunClaimed","epoch":1,"owner":"17df357a-4d8c-4197-95d1-2a8f4daf8bee"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-5155-764f-943d-d8cea5864f04', '2', '1795917631857', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1795917631857,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795917631857}');
+VALUES ('01a225c6-1e41-779c-af65-9c0d609f2360', '2', '1795930070602', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1795930070602,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795930070602}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-5155-764f-943d-d8cea5864f04', '4', '1795917631861', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
+VALUES ('01a225c6-1e41-779c-af65-9c0d609f2360', '4', '1795930070649', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-5155-764f-943d-d8cea5864f04', '5', '1795917631932', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"2f8778bf-9223-4af0-9614-9577f81dd8d7","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"004169ec63b444f253417f43f73c5836ca7fbe443acf11032aa27f26064b338e","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"2f8778bf-9223-4af0-9614-9577f81dd8d7","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"ae7619ea823eaab8d8276a5db99ccc01f1410eec4be128ac39ef5bbaab2fb78d","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a225c6-1e41-779c-af65-9c0d609f2360', '5', '1795930070678', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"033613ca-16fb-4355-b1ec-fa56de9c3033","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"51be8e22f0c855957eace8981fa0423c05b3f4bc380900401374040e4d788023","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"033613ca-16fb-4355-b1ec-fa56de9c3033","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"8af68f62f140f919a1bb0ae92f6cce5418ab4592555fd947a4acec490f6b85ec","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-51ce-727f-ac6f-0ed17be0fcc8', '0', '1795917631951', NULL, '{"_tag":"RunAccepted","address":{"agent":"boss","key":"delegated"},"by":"alice","conversation":"delegated","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"4aa41b813fbd1c92da38660601178c42199eb58ce758bc532bfe5a90d0a1a199","tools":"4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},"roles":["admin"],"tenant":"acme","trace_id":"01a2250851ce727fac6f0ed17be0fcc8"}', '{"_tag":"RunClaimed","epoch":1,"owner":"1c8795c0-4696-4a45-97bc-133daf5d6359"}');
+VALUES ('01a225c6-1ea7-7188-8c99-6e4b12064615', '0', '1795930070698', NULL, '{"_tag":"RunAccepted","address":{"agent":"boss","key":"delegated"},"by":"alice","conversation":"delegated","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"4aa41b813fbd1c92da38660601178c42199eb58ce758bc532bfe5a90d0a1a199","tools":"4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},"roles":["admin"],"tenant":"acme","trace_id":"01a225c61ea771888c996e4b12064615"}', '{"_tag":"RunClaimed","epoch":1,"owner":"17df357a-4d8c-4197-95d1-2a8f4daf8bee"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-51ce-727f-ac6f-0ed17be0fcc8', '2', '1795917631956', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"task":"Pay order 7 back."},"model_id":"call_0","name":"ask_clerk"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"FrameOpened","agent":"clerk","call":"0/1.0","frame":"0/1.0","input":"Pay order 7 back."}');
+VALUES ('01a225c6-1ea7-7188-8c99-6e4b12064615', '2', '1795930070704', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"task":"Pay order 7 back."},"model_id":"call_0","name":"ask_clerk"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"FrameOpened","agent":"clerk","call":"0/1.0","frame":"0/1.0","input":"Pay order 7 back."}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-51ce-727f-ac6f-0ed17be0fcc8', '4', '1795917632017', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0/1.0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0/1.0","ended_at":1795917632017,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795917632017}');
+VALUES ('01a225c6-1ea7-7188-8c99-6e4b12064615', '4', '1795930070708', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0/1.0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0/1.0","ended_at":1795930070708,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795930070708}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-51ce-727f-ac6f-0ed17be0fcc8', '6', '1795917632023', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0/1.0","step":2,"text":""}', NULL);
+VALUES ('01a225c6-1ea7-7188-8c99-6e4b12064615', '6', '1795930070710', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0/1.0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-51ce-727f-ac6f-0ed17be0fcc8', '7', '1795917632032', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"9266d809-3500-4eb2-934c-aa6a645da4ad","approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"94848407b03756646b9ac16b4977633056a2c7b35cd2c7a9088a0c2bf36b468a","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"9266d809-3500-4eb2-934c-aa6a645da4ad","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"5257d81a224c46e999e539b5dc53f4dd30e5d5e6dde687b4d849db22e8be3e11","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a225c6-1ea7-7188-8c99-6e4b12064615', '7', '1795930070713', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"39ac3a56-a911-4f93-816c-d6193b3574a8","approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"1ff9e037dac7dc1365446fdd71ad9f231b40a1d1aeea8b4038b4faa607fb91d0","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"39ac3a56-a911-4f93-816c-d6193b3574a8","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"e6eed4eac96a2ac4307f5dd4d9cf0ba733272b60e734b7f05c9d59f4c7c1ff4e","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-5232-7738-94e6-389f8d29b8ea', '0', '1795917632050', NULL, '{"_tag":"RunAccepted","address":{"agent":"printer","key":"queued"},"by":"alice","conversation":"queued","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"3733937dbcf89f2e02606767ffc8ce44a25a945f6495e81efe1e1b5a600624bc","tools":"4974aa3c027f3b676b65b81a69047d56a6fa92022d75da09940d98faae963581"},"roles":["admin"],"tenant":"acme","trace_id":"01a225085232773894e6389f8d29b8ea"}', '{"_tag":"RunClaimed","epoch":1,"owner":"1c8795c0-4696-4a45-97bc-133daf5d6359"}');
+VALUES ('01a225c6-1ee0-729f-833d-14270e9d072f', '0', '1795930070753', NULL, '{"_tag":"RunAccepted","address":{"agent":"printer","key":"queued"},"by":"alice","conversation":"queued","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"3733937dbcf89f2e02606767ffc8ce44a25a945f6495e81efe1e1b5a600624bc","tools":"4974aa3c027f3b676b65b81a69047d56a6fa92022d75da09940d98faae963581"},"roles":["admin"],"tenant":"acme","trace_id":"01a225c61ee0729f833d14270e9d072f"}', '{"_tag":"RunClaimed","epoch":1,"owner":"17df357a-4d8c-4197-95d1-2a8f4daf8bee"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-5232-7738-94e6-389f8d29b8ea', '2', '1795917632057', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"print"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"CallDispatched","call":"0/1.0","epoch":1,"key":"916f33c4f64386624a440745f11790d9c1047693834d703aace43c8a4f7ba24c","on_loss":"ask","over_at":1795917636057,"tool":"shop.print@1","via":"queue"}');
+VALUES ('01a225c6-1ee0-729f-833d-14270e9d072f', '2', '1795930070759', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"print"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"CallDispatched","call":"0/1.0","epoch":1,"key":"744a8518bde8746d7e2af1d64b3ca1c669f228eef361bc89481bca1bca29ef47","on_loss":"ask","over_at":1795930074758,"tool":"shop.print@1","via":"queue"}');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-4f89-7281-9476-5e8d7ddc0537', 'acme', '1', '11', '3');
+VALUES ('01a225c6-1c67-71ee-8376-f76b1966e8f9', 'acme', '1', '11', '3');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-5155-764f-943d-d8cea5864f04', 'acme', '1', '6', '-1');
+VALUES ('01a225c6-1e41-779c-af65-9c0d609f2360', 'acme', '1', '6', '-1');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-51ce-727f-ac6f-0ed17be0fcc8', 'acme', '1', '8', '-1');
+VALUES ('01a225c6-1ea7-7188-8c99-6e4b12064615', 'acme', '1', '8', '-1');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a22508-5232-7738-94e6-389f8d29b8ea', 'acme', '1', '4', '1');
+VALUES ('01a225c6-1ee0-729f-833d-14270e9d072f', 'acme', '1', '4', '1');
 ----
 INSERT INTO troupe.tool_messages (id, tool, tenant, payload, expires_at, status, due_at, place, deliveries, owner, begun_at, result, error, over_at) OVERRIDING SYSTEM VALUE
-VALUES ('916f33c4f64386624a440745f11790d9c1047693834d703aace43c8a4f7ba24c', 'shop.print@1', 'acme', '{"arguments":{"order":"7"},"id":"916f33c4f64386624a440745f11790d9c1047693834d703aace43c8a4f7ba24c","loop_id":"01a22508-5232-7738-94e6-389f8d29b8ea","metadata":{"call":"0/1.0","nested":{"depth_max":4,"nesting":{"depth":1},"spent":false},"permission":"allow","principal":"alice","repeatable":false},"name":"shop.print@1","trace_id":"01a225085232773894e6389f8d29b8ea"}', '1795917633561', '0', '1795917632062', '1', '0', NULL, NULL, NULL, NULL, NULL);
+VALUES ('744a8518bde8746d7e2af1d64b3ca1c669f228eef361bc89481bca1bca29ef47', 'shop.print@1', 'acme', '{"arguments":{"order":"7"},"id":"744a8518bde8746d7e2af1d64b3ca1c669f228eef361bc89481bca1bca29ef47","loop_id":"01a225c6-1ee0-729f-833d-14270e9d072f","metadata":{"call":"0/1.0","nested":{"depth_max":4,"nesting":{"depth":1},"spent":false},"permission":"allow","principal":"alice","repeatable":false},"name":"shop.print@1","trace_id":"01a225c61ee0729f833d14270e9d072f"}', '1795930072262', '0', '1795930070763', '1', '0', NULL, NULL, NULL, NULL, NULL);
 ----
 SELECT setval('troupe.approvals_position_seq', 3)::text;
 ----

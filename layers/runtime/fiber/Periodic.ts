@@ -3,17 +3,20 @@
  * nothing to trace.
  */
 import { Effect } from "effect"
-import type { Scope } from "effect"
+import type { Cause, Scope } from "effect"
 
-/** Runs `work` every `ms`, the first time after `first_ms`. A failure is logged, and the work is repeated all the same. */
-export const startPeriodic = (
+/**
+ * Runs `work` every `ms`, the first time after `first_ms`. A failure is reported by `failed`, by default in the log, and the work
+ * is repeated all the same.
+ */
+export const startPeriodic = <E>(
   ms: number,
-  work: Effect.Effect<unknown, unknown>,
-  first_ms: number = ms
-): Effect.Effect<void, never, Scope.Scope> => {
-  const once = Effect.catchCause(work, (cause) =>
+  work: Effect.Effect<unknown, E>,
+  first_ms: number = ms,
+  failed = (cause: Cause.Cause<E>): Effect.Effect<void> =>
     Effect.logWarning("a periodic task of the runtime failed", cause)
-  )
+): Effect.Effect<void, never, Scope.Scope> => {
+  const once = Effect.catchCause(work, failed)
   return Effect.delay(once, first_ms).pipe(
     Effect.andThen(Effect.forever(Effect.delay(once, ms))),
     Effect.withTracerEnabled(false),

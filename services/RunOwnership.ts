@@ -1,0 +1,99 @@
+/**
+ * Which process continues which run. A process keeps a lease and claims runs; a claim fences every older writer. Knows nothing of
+ * what a run does.
+ */
+import { Context } from "effect"
+import type { Effect } from "effect"
+import type { MessageId, RunId } from "../src/value/Ids.ts"
+import type { Need } from "../src/run/Needs.ts"
+import type { RunQuarantined } from "../src/run/Quarantine.ts"
+import type { RunIsOver, RunNotFound } from "../src/run/RunCommand.ts"
+import type { JournalEntry, RunAccepted } from "../src/run/RunEvent.ts"
+import type { FencedOff, JournalError } from "./RunJournal.ts"
+import type { RunHead } from "./RunReader.ts"
+
+export interface Claim {
+  readonly head: RunHead
+  /**
+   * All entries so far; the last one is this claim's `RunClaimed`. They are for the fold: in a long journal a long result may be the
+   * model's copy of it (`CallResult.ts`).
+   */
+  readonly entries: ReadonlyArray<JournalEntry>
+}
+
+/** The run of an accepted task, for a process that begins the run itself. */
+export interface Beginning {
+  readonly run: RunId
+  readonly ordinal: number
+  readonly accepted: RunAccepted
+  /** The outbox message that dispatches the task, and the claim that holds it (`Accepted.held`). */
+  readonly dispatch: { readonly id: MessageId; readonly claim: string }
+}
+
+export class RunOwnership extends Context.Service<
+  RunOwnership,
+  {
+    /**
+     * Creates a run and claims it for `owner` in one append, at epoch 1. The message that dispatches its task is removed from the
+     * outbox in the same transaction. Undefined = nothing was begun: either the claim does not hold the message any more, or the
+     * run exists already, in which case the message is removed.
+     */
+    begin(beginning: Beginning, owner: string): Effect.Effect<Claim | undefined, JournalError>
+
+    /**
+     * Claims the run for `owner`: appends `RunClaimed` at the next epoch, so that every older writer is refused. `seen` is the
+     * epoch at which the run was found to be free; with it, the claim fails if another owner has claimed the run since.
+     */
+    claim(
+      run: RunId,
+      owner: string,
+      seen?: number
+    ): Effect.Effect<Claim, RunNotFound | RunIsOver | RunQuarantined | FencedOff | JournalError>
+
+    /** Extends the lease of the process `owner` to `lease_ms` from now. */
+    heartbeat(owner: string, lease_ms: number): Effect.Effect<void, JournalError>
+
+    /** Ends the lease of `owner`: other processes may recover its runs at once. */
+    release(owner: string): Effect.Effect<void, JournalError>
+
+    /**
+     * Returns at most `limit` runs that `owner` should continue. Tenants take turns, each with its oldest run. A run qualifies if
+     * it has not ended and is not parkable, if its owner has no lease or is `owner` itself, if its agent and needs are all among
+     * `hosted`, and if it is the first run of its tenant's address that has not ended. A run that awaits a person but is not
+     * parkable can qualify, because other work than the question may have been in flight.
+     */
+    recoverable(
+      owner: string,
+      hosted: ReadonlyArray<Need>,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
+
+    /**
+     * Makes `owner` the owner of at most `limit` runs, and returns the runs that it took. Tenants take turns, each with its
+     * oldest run. A run qualifies if it is parkable, if its owner has no lease, and if its agent and needs are all among
+     * `hosted`.
+     *
+     * This is not a claim: nothing is appended and no writer is fenced, because such a run has nothing to do until a person
+     * answers.
+     */
+    adopt(
+      owner: string,
+      hosted: ReadonlyArray<Need>,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
+
+    /**
+     * Releases a run that needs something that its owner at this epoch does not host, and wakes the other processes. Nothing is
+     * appended. False = another owner has claimed the run. From then on:
+     *
+     * - Only a process that hosts all of `needs` recovers or adopts the run.
+     * - The next claim removes the needs.
+     * - An amendment removes those needs that the run no longer has.
+     */
+    handOver(
+      run: RunId,
+      epoch: number,
+      needs: ReadonlyArray<Need>
+    ): Effect.Effect<boolean, JournalError>
+  }
+>()("troupe/services/RunOwnership") {}
