@@ -13,39 +13,10 @@ import type {
   McpPin,
   McpPinChange,
   McpPinConflict,
-  McpToolNotFound,
-  McpToolState
+  McpToolNotFound
 } from "../src/mcp/McpPin.ts"
-import type { McpDefinition } from "../src/mcp/McpTool.ts"
+import type { McpServerStatus } from "../src/mcp/McpServerStatus.ts"
 import type { StoreError } from "./StoreError.ts"
-
-/** One tool of a server, for an operator. */
-export interface McpToolStatus {
-  /** The tool's name at the server. */
-  readonly tool: string
-  /** The registry's key; absent if it is not in the registry. */
-  readonly key: string | undefined
-  readonly state: McpToolState
-  /** What is wrong and what would fix it; empty if it is available. */
-  readonly message: string
-  readonly accepted_hash: string | undefined
-  /** The hash of the definition that the server offers now, which `accept` takes. */
-  readonly offered_hash: string | undefined
-  readonly offered: McpDefinition | undefined
-}
-
-export interface McpServerStatus {
-  readonly server: string
-  /** The command line, or the origin of the URL. */
-  readonly target: string
-  readonly state: "connected" | "reconnecting"
-  /** Why it is not connected; empty if it is. */
-  readonly message: string
-  /** How often it was reconnected. */
-  readonly restarts: number
-  readonly protocol: string | undefined
-  readonly tools: ReadonlyArray<McpToolStatus>
-}
 
 export class McpServers extends Context.Service<
   McpServers,

@@ -6,6 +6,7 @@
 import { Context } from "effect"
 import type { Effect } from "effect"
 import type { AgentName, Tenant } from "../src/value/Ids.ts"
+import type { ErasedMemories } from "../src/erasure/Erasure.ts"
 import type { CanonicalText } from "../src/memory/CanonicalText.ts"
 import type { MemoryRefused } from "../src/memory/MemoryRefused.ts"
 import type {
@@ -90,19 +91,6 @@ export interface FoundRows {
   readonly rows: number
 }
 
-/** What an erasure removed, and what it found when it searched again. */
-export interface Erasure {
-  readonly subject: string
-  /** The number of removed rows, by tier. */
-  readonly erased: Readonly<Record<MemoryTier, number>>
-  /**
-   * For each table, the number of the tenant's rows in which the subject's text still stands in any column, even within a longer
-   * word and however often it was encoded as JSON. Of memories, only such longer words are left; other rows belong to the journal
-   * and to deliveries.
-   */
-  readonly scanned: ReadonlyArray<FoundRows>
-}
-
 export class MemoryStore extends Context.Service<
   MemoryStore,
   {
@@ -150,7 +138,7 @@ export class MemoryStore extends Context.Service<
     /** Removes persistent rows from before `before` (ms since 1970), oldest first; at most `limit` (1,000). Returns how many. */
     expire(before: number, limit: number): Effect.Effect<number, StoreError>
     /** Removes each row of the tenant that names the subject: as its subject, in its text or in an anchor. */
-    erase(tenant: Tenant, subject: string): Effect.Effect<Erasure, StoreError>
+    erase(tenant: Tenant, subject: string): Effect.Effect<ErasedMemories, StoreError>
     /**
      * Registers a canonical text, or replaces the one with the same name. At most 1,000 texts for each place. Existing rows stay
      * as they are.

@@ -11,14 +11,11 @@ import { foldWhole } from "../src/run/Quarantine.ts"
 import { areReadable } from "../src/run/ReadableEvents.ts"
 import type { Amendment, RunNotFound } from "../src/run/RunCommand.ts"
 import type { JournalEntry, RunAccepted, RunEvent } from "../src/run/RunEvent.ts"
+import { JournalError } from "./StoreError.ts"
 import type { RunState, RunStatus } from "../src/run/RunState.ts"
 import { fold } from "../src/run/RunFold.ts"
 
-/** The store did not answer, or refused for a reason of its own. `lost`: the append may have been written nevertheless. */
-export class JournalError extends Schema.TaggedError<JournalError>()("JournalError", {
-  message: Schema.String,
-  lost: Schema.Boolean
-}) {}
+export { JournalError }
 
 /** Another owner has claimed the run: the caller has to stop at once. */
 export class FencedOff extends Schema.TaggedError<FencedOff>()("FencedOff", {

@@ -1,5 +1,5 @@
 /**
- * The error that all stores share.
+ * The errors that stores share.
  */
 import { Schema } from "effect"
 
@@ -9,4 +9,10 @@ import { Schema } from "effect"
  */
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
   message: Schema.String
+}) {}
+
+/** The journal did not answer, or refused for a reason of its own. `lost`: the append may have been written nevertheless. */
+export class JournalError extends Schema.TaggedError<JournalError>()("JournalError", {
+  message: Schema.String,
+  lost: Schema.Boolean
 }) {}

@@ -179,4 +179,22 @@ export const circleIn = (tree: Tree): string | undefined => {
   return undefined
 }
 
+/** The files of the ports that `services/README.md` lists under "To store". */
+export const stores: ReadonlySet<string> = new Set(
+  readFileSync(join(root, "services/README.md"), "utf8")
+    .split("\n## To store\n")[1]!
+    .split("\n## ")[0]!
+    .split("\n")
+    .flatMap((line) =>
+      Array.from((line.split("|")[1] ?? "").matchAll(/`(\w+)`/g), ([, port]) => port!)
+    )
+    .map((port) => `services/${port}.ts`)
+)
+
+/** A surface performs the effects of operations, and they alone read stores. */
+export const storeRefusal = (path: string, name: string): string | undefined =>
+  /^layers\/(http|compose\/promises)\//.test(path) && stores.has(name)
+    ? "a surface reads no store: layers/service does"
+    : undefined
+
 export const plant = (path: string, text: string): Tree => new Map([[path, text]])

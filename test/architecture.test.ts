@@ -17,6 +17,7 @@ import {
   floors,
   inner,
   floorRefusal,
+  storeRefusal,
   reach,
   plant
 } from "./HouseTree.ts"
@@ -71,7 +72,7 @@ const innerRefusal = (path: string, name: string): string | undefined => {
 
 /** Why a file may not import this; undefined if it may. */
 const refusal = (path: string, name: string): string | undefined => {
-  const walled = contextRefusal(path, name)
+  const walled = contextRefusal(path, name) ?? storeRefusal(path, name)
   if (walled !== undefined) return walled
   if (path.startsWith("src/")) {
     if (isOwn(name)) {

@@ -1,6 +1,16 @@
-/** The floors of `src`, and that no files import one another in a circle. */
+/** The floors of `src`, that surfaces read no store, and that no files import one another in a circle. */
 import { assert, it } from "vitest"
-import { circleIn, floorRefusal, floors, importsOf, isOwn, load } from "./HouseTree.ts"
+import { dirname, posix } from "node:path"
+import {
+  circleIn,
+  floorRefusal,
+  floors,
+  importsOf,
+  isOwn,
+  load,
+  storeRefusal,
+  stores
+} from "./HouseTree.ts"
 
 it("imports go down the floors of src: values, kernel, features", () => {
   const files = [...load("src")]
@@ -50,4 +60,25 @@ it("gives no name to two files of the product", () => {
   }
   assert.deepEqual(twiceIn(load("src", "services", "layers", "scripts").keys()), [])
   assert.deepEqual(twiceIn(["src/a/X.ts", "layers/b/X.ts", "layers/b/Y.ts"]), ["X.ts"])
+})
+
+it("sees a surface that reads a store, and lets the effects of operations read them", () => {
+  const known = load("services")
+  assert.isAtLeast(stores.size, 25)
+  assert.deepEqual(
+    [...stores].filter((port) => !known.has(port)),
+    []
+  )
+  const refused = (path: string) =>
+    [...stores].filter((port) => {
+      const text = `import type { x } from "${posix.relative(dirname(path), port)}"\n`
+      return importsOf(path, text).some((name) => storeRefusal(path, name) !== undefined)
+    })
+  for (const path of ["http/handlers/A.ts", "http/server/A.ts", "compose/promises/A.ts"]) {
+    assert.lengthOf(refused(`layers/${path}`), stores.size, path)
+  }
+  for (const path of ["service/A.ts", "compose/assembly/A.ts", "runtime/loop/A.ts"]) {
+    assert.deepEqual(refused(`layers/${path}`), [], path)
+  }
+  assert.isUndefined(storeRefusal("layers/http/server/A.ts", "services/ApprovalDesk.ts"))
 })

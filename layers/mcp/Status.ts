@@ -1,7 +1,7 @@
 /**
  * A server and its tools for an operator.
  */
-import type { McpServerStatus, McpToolStatus } from "../../services/McpServers.ts"
+import type { McpServerStatus, McpToolStatus } from "../../src/mcp/McpServerStatus.ts"
 import { targetOf } from "./McpConnection.ts"
 import type { Offers } from "./Offers.ts"
 import { offerStateOf } from "./Offers.ts"
@@ -12,13 +12,16 @@ const toolStatus = (
   keys: ReadonlyMap<string, string>
 ): McpToolStatus => {
   const offer = offers.listed?.get(tool)
+  const key = keys.get(tool)
+  const pin = offers.pins.get(tool)
   return {
     tool,
-    key: keys.get(tool),
+    ...(key === undefined ? undefined : { key }),
     ...offerStateOf(offers, tool),
-    accepted_hash: offers.pins.get(tool)?.hash,
-    offered_hash: offer?.problem === undefined ? offer?.hash : undefined,
-    offered: offer?.problem === undefined ? offer?.definition : undefined
+    ...(pin === undefined ? undefined : { accepted_hash: pin.hash }),
+    ...(offer === undefined || offer.problem !== undefined
+      ? undefined
+      : { offered_hash: offer.hash, offered: offer.definition })
   }
 }
 
@@ -28,7 +31,9 @@ export const statusOf = (offers: Offers, keys: ReadonlyMap<string, string>): Mcp
   state: offers.connection === undefined ? "reconnecting" : "connected",
   message: offers.connection === undefined ? offers.trouble : "",
   restarts: offers.restarts,
-  protocol: offers.connection?.protocol,
+  ...(offers.connection?.protocol === undefined
+    ? undefined
+    : { protocol: offers.connection.protocol }),
   tools: [...new Set([...offers.pins.keys(), ...(offers.listed?.keys() ?? []), ...offers.awaited])]
     .filter((tool) => offers.server.only === undefined || offers.server.only.includes(tool))
     .sort()

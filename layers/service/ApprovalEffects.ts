@@ -7,7 +7,7 @@ import type { StoreError } from "../../services/StoreError.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import { ApprovalNotFound } from "../../src/approval/Approval.ts"
 import { decisionOf } from "../../src/approval/DecisionPayload.ts"
-import type { DecisionPayload } from "../../src/approval/DecisionPayload.ts"
+import type { AnyDecision } from "../../src/approval/DecisionPayload.ts"
 import * as ApprovalOperations from "../../src/operation/ApprovalOperations.ts"
 import { limit_default } from "../../src/operation/Page.ts"
 import { boundedPage } from "../../src/value/Pages.ts"
@@ -46,7 +46,7 @@ export const get = serve(ApprovalOperations.get, ({ id }, by) =>
 export const decide = serve(
   ApprovalOperations.decide,
   Effect.fnUntraced(function* ({ id, ...decision }, by) {
-    yield* ApprovalDesk.use((desk) => desk.decide(id, decisionOf(decision as DecisionPayload), by))
+    yield* ApprovalDesk.use((desk) => desk.decide(id, decisionOf(decision as AnyDecision), by))
     // A principal who may decide may also read what was decided, even a customer, who may read no other approval.
     const decided = yield* ApprovalRecords.use((records) => records.read(by.tenant, id))
     return decided ?? (yield* new ApprovalNotFound({ id }))

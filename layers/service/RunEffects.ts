@@ -1,5 +1,6 @@
 /** Runs: they are read from the journal, and operators' commands go to the runtime. */
 import { Effect } from "effect"
+import { CallRecords } from "../../services/CallRecords.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { JournalError } from "../../services/RunJournal.ts"
 import { forEachEntry, RunReader } from "../../services/RunReader.ts"
@@ -8,11 +9,11 @@ import type { StoreError } from "../../services/StoreError.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import { limit_default } from "../../src/operation/Page.ts"
-import type { RunSummary, SettleOutcome } from "../../src/operation/RunSummary.ts"
+import type { RunSummary } from "../../src/operation/RunSummary.ts"
 import * as RunOperations from "../../src/operation/RunOperations.ts"
 import type { Principal } from "../../src/principal/Principal.ts"
 import type { RunQuarantined } from "../../src/run/Quarantine.ts"
-import type { Settlement } from "../../src/run/RunCommand.ts"
+import { settlementOf } from "../../src/run/Settlement.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { JournalEntry, RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
 import * as Fold from "../../src/run/RunFold.ts"
@@ -23,6 +24,7 @@ import type { FoldState } from "../../src/run/RunState.ts"
 import * as State from "../../src/run/RunState.ts"
 import type { RunUsage } from "../../src/run/RunUsage.ts"
 import { decimalText } from "../../src/value/Decimal.ts"
+import type { CallRecord } from "../../src/tool/CallRecord.ts"
 import type { RunId } from "../../src/value/Ids.ts"
 import { rootFrame } from "../../src/value/Ids.ts"
 import { boundedPage } from "../../src/value/Pages.ts"
@@ -30,6 +32,9 @@ import { pageOf, serve } from "./Served.ts"
 
 /** The number of entries that are folded at a time, so that a run's whole journal is never in memory. */
 const fold_page = 50
+
+/** The maximum number of calls whose outcome is unknown in one response. */
+const unknown_max = 500
 
 /** Drops the result of a call, because a summary shows no results and the other entries are still to be read. */
 const slim = (event: RunEvent): RunEvent =>
@@ -135,13 +140,6 @@ const summaryOf = (task: AgentTask, state: FoldState): RunSummary => {
   }
 }
 
-const settlementOf = (outcome: SettleOutcome): Settlement =>
-  outcome === "run_again"
-    ? { _tag: "RunAgain" }
-    : "failed" in outcome
-      ? { _tag: "Failed", message: outcome.failed }
-      : { _tag: "Succeeded", json: JSON.stringify(outcome.succeeded) }
-
 export const list = serve(
   RunOperations.list,
   Effect.fnUntraced(function* ({ after, limit = limit_default, ...filters }, { tenant }) {
@@ -173,6 +171,25 @@ export const events = serve(
     const items = page.items.map((entry) => ({ ...entry, event: shownEvent(entry.event) }))
     return pageOf({ items, last: page.last }, "seq")
   })
+)
+
+export const records = serve(
+  RunOperations.records,
+  Effect.fnUntraced(function* ({ after, id, limit = limit_default }, by) {
+    const { tenant } = yield* taskOf(by, id)
+    const all = yield* CallRecords
+    const page = yield* boundedPage<CallRecord, StoreError>(limit, (last, limit) =>
+      all.ofRun(tenant, id, limit, last?.key ?? after)
+    )
+    return pageOf(page, "key")
+  })
+)
+
+export const unknown = serve(RunOperations.unknown, (_, { tenant }) =>
+  Effect.map(
+    RunList.use((runs) => runs.unknown({ tenant, limit: unknown_max })),
+    (items) => ({ items })
+  )
 )
 
 export const cancel = serve(RunOperations.cancel, ({ id, reason }, by) =>

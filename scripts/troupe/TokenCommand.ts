@@ -11,6 +11,7 @@ import { methodOf } from "../../layers/compose/promises/DerivedMethods.ts"
 import * as Tokens from "../../layers/service/TokenEffects.ts"
 import { TokenId } from "../../src/value/Ids.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
+import { everyItem } from "../../src/value/Pages.ts"
 import { Role } from "../../src/principal/Principal.ts"
 import { oneLine } from "../chat/View.ts"
 import { optionalText, wholeNumber } from "../command/CommandLine.ts"
@@ -92,14 +93,9 @@ const list = Command.make("list", place, (given) =>
   inStore(
     given,
     Effect.fnUntraced(function* (by) {
-      let after: string | undefined
-      const found: Array<AccessToken> = []
-      do {
-        const page = { limit: page_max, ...(after === undefined ? undefined : { after }) }
-        const items = yield* methodOf(Tokens.list)(page, by)
-        found.push(...items)
-        after = items.length < page_max ? undefined : items.at(-1)?.id
-      } while (after !== undefined)
+      const found = yield* everyItem(page_max, (last: AccessToken | undefined) =>
+        methodOf(Tokens.list)({ limit: page_max, ...(last && { after: last.id }) }, by)
+      )
       const lines = found.length === 0 ? "no tokens" : found.map(lineOf).join("\n")
       yield* say(given.json ? JSON.stringify(found) : lines)
     })

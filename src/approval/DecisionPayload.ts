@@ -26,8 +26,13 @@ export const DecisionPayload = Schema.Union([
 ]).annotate({ identifier: "Decision", message: decision_expected })
 export type DecisionPayload = typeof DecisionPayload.Type
 
+/** The error message for a decision that has neither form. */
+export const any_decision_expected = `${decision_expected}; or one of the type Decision, with _tag`
+
 /** A decision in either form: the stored one, or the one that the HTTP API takes. */
-export const AnyDecision = Schema.Union([Decision, DecisionPayload])
+export const AnyDecision = Schema.Union([Decision, DecisionPayload]).annotate({
+  message: any_decision_expected
+})
 export type AnyDecision = typeof AnyDecision.Type
 
 /** Converts either form into the stored form of the decision. */

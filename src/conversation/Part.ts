@@ -126,6 +126,16 @@ export class FilesFull extends Schema.TaggedError<FilesFull>()("FilesFull", {
   }
 }
 
+/** The bytes are not those of the digest that came with them: they were changed on the way, or it is another file's. */
+export class DigestMismatch extends Schema.TaggedError<DigestMismatch>()("DigestMismatch", {
+  /** That of the bytes. */
+  digest: Schema.String
+}) {
+  override get message(): string {
+    return `the bytes have another digest, ${this.digest}`
+  }
+}
+
 /** The tenant has no file with this digest, or the caller may not read it. */
 export class FileNotFound extends Schema.TaggedError<FileNotFound>()("FileNotFound", {
   digest: Schema.String

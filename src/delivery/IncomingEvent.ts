@@ -6,7 +6,7 @@ import { Effect, Schema } from "effect"
 import type { InvalidInput } from "../schema/InvalidInput.ts"
 import { inputReader } from "../schema/InvalidInput.ts"
 import { isExistingTime } from "./ExistingTime.ts"
-import type { ConversationId, RunId } from "../value/Ids.ts"
+import { ConversationId, RunId } from "../value/Ids.ts"
 import { plainText } from "../value/Ids.ts"
 
 const attribute_max = 200
@@ -112,13 +112,14 @@ export const structuredOf = (
 })
 
 /** The result of receiving an event. */
-export interface ReceivedEvent {
+export const ReceivedEvent = Schema.Struct({
   /** False = the event was received before, and this time it had no effect. */
-  readonly isNew: boolean
+  isNew: Schema.Boolean,
   /** Present if the event became a message to an agent: its conversation and its task. */
-  readonly conversation?: ConversationId
-  readonly task?: RunId
-}
+  conversation: Schema.optionalKey(ConversationId),
+  task: Schema.optionalKey(RunId)
+})
+export interface ReceivedEvent extends Schema.Schema.Type<typeof ReceivedEvent> {}
 
 /** This service does not handle events of this type. */
 export class EventTypeUnknown extends Schema.TaggedError<EventTypeUnknown>()("EventTypeUnknown", {

@@ -6,7 +6,12 @@
 import { Effect, Schema } from "effect"
 import type { Decision } from "../approval/Approval.ts"
 import { ClientAnswer, client_answer_expected } from "../approval/ClientCall.ts"
-import { AnyDecision, decision_expected, decisionOf, Reason } from "../approval/DecisionPayload.ts"
+import {
+  any_decision_expected,
+  AnyDecision,
+  decisionOf,
+  Reason
+} from "../approval/DecisionPayload.ts"
 import type { PartInput } from "../conversation/Part.ts"
 import { InitiatedBy } from "../conversation/Conversation.ts"
 import * as Ids from "../value/Ids.ts"
@@ -18,7 +23,7 @@ import type { NotEntitled } from "../principal/NotEntitled.ts"
 import type { RightName } from "../principal/Rights.ts"
 import { rightRefusal } from "../principal/Rights.ts"
 import { expectedTime } from "../value/Times.ts"
-import type { Settlement } from "../run/RunCommand.ts"
+import { Settlement, settlement_expected } from "../run/Settlement.ts"
 import { bounds_result, readJson } from "../value/BoundedJson.ts"
 import { readParts, splitParts } from "./MessageParts.ts"
 import { InvalidInput, inputReader } from "../schema/InvalidInput.ts"
@@ -37,15 +42,21 @@ export const tenant = inputReader(Ids.Tenant)
 export const callId = inputReader(CallId)
 export const reason = inputReader(Reason)
 export const flag = inputReader(Schema.Boolean)
-/** Decodes a name or hash for a look-up: 1 to 200 characters. */
-export const word = inputReader(
-  Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200), Ids.plainText)
+/** A name or hash for a look-up: 1 to 200 characters. */
+export const Word = Schema.String.check(
+  Schema.isMinLength(1),
+  Schema.isMaxLength(200),
+  Ids.plainText
 )
+export const word = inputReader(Word)
 
-/** Decodes a name that another system chose, such as an MCP server's name for its tool: 1 to 2,000 characters. */
-export const name = inputReader(
-  Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(2_000), Ids.plainText)
+/** A name that another system chose, such as an MCP server's name for its tool: 1 to 2,000 characters. */
+export const Name = Schema.String.check(
+  Schema.isMinLength(1),
+  Schema.isMaxLength(2_000),
+  Ids.plainText
 )
+export const name = inputReader(Name)
 
 /** Decodes a limit on rows: 1 to `max`. */
 export const limitUpTo = (max: number) =>
@@ -117,9 +128,7 @@ export const entitled = (
     return refusal === undefined ? Effect.succeed(by) : Effect.fail(refusal)
   })
 
-const readDecision = inputReader(AnyDecision, {
-  expected: `${decision_expected}; or one of the type Decision, with _tag`
-})
+const readDecision = inputReader(AnyDecision, { expected: any_decision_expected })
 
 /** Decodes a `Decision` in its stored form, or in the form that the HTTP API takes. */
 export const decision = (value: unknown, field: string): Effect.Effect<Decision, InvalidInput> =>
@@ -131,17 +140,7 @@ export const clientAnswer = inputReader(ClientAnswer, {
   bounds: bounds_result
 })
 
-const readSettlement = inputReader(
-  Schema.Union([
-    Schema.TaggedStruct("Succeeded", { json: Schema.String }),
-    Schema.TaggedStruct("Failed", { message: Reason }),
-    Schema.TaggedStruct("RunAgain", {})
-  ]),
-  {
-    expected:
-      'Expected { _tag: "Succeeded", json }, { _tag: "Failed", message } with 1 to 4,000 characters, or { _tag: "RunAgain" }'
-  }
-)
+const readSettlement = inputReader(Settlement, { expected: settlement_expected })
 
 /** Decodes a settlement. If it succeeded, its `json` has to be JSON within the bounds of a result. */
 export const settlement = (

@@ -18,6 +18,24 @@ export const ErasedSubject = MemoryName
 
 const FoundRows = Schema.Struct({ table: Schema.String, rows: Schema.Int })
 
+/** What an erasure of memories removed, and what it found when it searched again. */
+export const ErasedMemories = Schema.Struct({
+  subject: Schema.String,
+  /** The number of removed rows, by tier. */
+  erased: Schema.Struct({
+    interaction: Schema.Int,
+    session: Schema.Int,
+    persistent: Schema.Int
+  }),
+  /**
+   * For each table, the number of the tenant's rows in which the subject's text still stands in any column, even within a longer
+   * word and however often it was encoded as JSON; counted to 1,000. Of memories, only such longer words are left; other rows
+   * belong to the journal and to deliveries.
+   */
+  scanned: Schema.Array(FoundRows)
+}).annotate({ identifier: "ErasedMemories" })
+export interface ErasedMemories extends Schema.Schema.Type<typeof ErasedMemories> {}
+
 /** How many rows of each table were removed or overwritten. */
 const counts = Schema.Record(Schema.String, Schema.Int)
 

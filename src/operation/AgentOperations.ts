@@ -25,6 +25,7 @@ const Agent = Schema.Struct({
 
 export const list = operation({
   id: "list",
+  name: "agents",
   method: "GET",
   path: "/v1/agents",
   success: Schema.Struct({ items: Schema.Array(Agent) }),
@@ -35,6 +36,7 @@ export const list = operation({
 
 export const unhosted = operation({
   id: "unhosted",
+  name: "unhosted",
   method: "GET",
   path: "/v1/unhosted",
   success: Schema.Struct({ items: Schema.Array(UnhostedWork) }),

@@ -3,7 +3,7 @@
  */
 import { Schema } from "effect"
 import { Approval, ApprovalStatus } from "../approval/Approval.ts"
-import { DecisionPayload } from "../approval/DecisionPayload.ts"
+import { AnyDecision, DecisionPayload } from "../approval/DecisionPayload.ts"
 import { ApprovalId, RunId } from "../value/Ids.ts"
 import { UnknownCall } from "../run/UnknownCall.ts"
 import { operation } from "./Operation.ts"
@@ -13,6 +13,7 @@ const params = Schema.Struct({ id: ApprovalId })
 
 export const list = operation({
   id: "list",
+  name: "approvals",
   method: "GET",
   path: "/v1/approvals",
   query: Schema.Struct({
@@ -36,6 +37,7 @@ export const list = operation({
 
 export const get = operation({
   id: "get",
+  name: "approval",
   method: "GET",
   path: "/v1/approvals/:id",
   params,
@@ -48,13 +50,16 @@ export const get = operation({
 
 export const decide = operation({
   id: "decide",
+  name: "decide",
   method: "POST",
   path: "/v1/approvals/:id/decision",
   params,
   payload: DecisionPayload,
+  takes: AnyDecision,
   success: Approval,
   problems: [404, 409, 410],
   right: "decide",
+  args: ["id"],
   summary: "Decide",
   description:
     "Of several decisions one wins; the others are told so (409). A question that waited too long is gone (410)."

@@ -9,6 +9,7 @@ import { Limit } from "./Page.ts"
 
 export const list = operation({
   id: "list",
+  name: "authorizations",
   method: "GET",
   path: "/v1/authorizations",
   query: Schema.Struct({
@@ -29,6 +30,7 @@ export const list = operation({
 
 export const grant = operation({
   id: "grant",
+  name: "authorize",
   method: "POST",
   path: "/v1/authorizations",
   payload: AuthorizationRequest,
@@ -43,6 +45,7 @@ export const grant = operation({
 
 export const revoke = operation({
   id: "revoke",
+  name: "revokeAuthorization",
   method: "POST",
   path: "/v1/authorizations/:id/revoke",
   params: Schema.Struct({ id: AuthorizationId }),

@@ -5,8 +5,8 @@
 import { Context } from "effect"
 import type { Redacted } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
-import type { Principal, Role } from "../principal/Principal.ts"
-import { rolesFor } from "../principal/Rights.ts"
+import type { Principal } from "../principal/Principal.ts"
+import type { RightName } from "../principal/Rights.ts"
 import {
   Problem400,
   Problem401,
@@ -31,13 +31,10 @@ export class CurrentToken extends Context.Service<CurrentToken, Redacted.Redacte
   "troupe/api/CurrentToken"
 ) {}
 
-/** The roles for the staff of the runtime's operator: those that have the right `inspect`. */
-export const staff_roles: ReadonlyArray<Role> = rolesFor("inspect")
-
-/** An endpoint's annotation: the caller needs one of these roles. `admin` counts as each of them except `customer`. */
-export const Needs: Context.Reference<ReadonlyArray<Role>> = Context.Reference<ReadonlyArray<Role>>(
+/** An endpoint's annotation: the right that its caller needs. */
+export const Needs: Context.Reference<RightName> = Context.Reference<RightName>(
   "troupe/api/Needs",
-  { defaultValue: () => staff_roles }
+  { defaultValue: () => "inspect" }
 )
 
 /** An endpoint's annotation: the media types that its body may have. */

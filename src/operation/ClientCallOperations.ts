@@ -8,6 +8,7 @@ import { operation } from "./Operation.ts"
 
 export const list = operation({
   id: "list",
+  name: "clientCalls",
   method: "GET",
   path: "/v1/conversations/:id/client-calls",
   params: Schema.Struct({ id: ConversationId }),
@@ -23,6 +24,7 @@ export const list = operation({
 
 export const answer = operation({
   id: "answer",
+  name: "answerClientCall",
   method: "POST",
   path: "/v1/client-calls/:id/result",
   params: Schema.Struct({ id: ApprovalId }),

@@ -7,6 +7,7 @@ import { After, Limit } from "./Page.ts"
 
 export const list = operation({
   id: "list",
+  name: "conversations",
   method: "GET",
   path: "/v1/conversations",
   query: Schema.Struct({
@@ -26,6 +27,7 @@ export const list = operation({
 
 export const get = operation({
   id: "get",
+  name: "messages",
   method: "GET",
   path: "/v1/conversations/:id",
   params: Schema.Struct({ id: ConversationId }),

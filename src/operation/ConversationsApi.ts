@@ -6,7 +6,6 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { FileDigest, FileName, MediaType, parts_max } from "../conversation/Part.ts"
 import { TaskStatus } from "../delivery/AgentTask.ts"
 import { AgentName, ConversationId, RunId } from "../value/Ids.ts"
-import { rolesFor } from "../principal/Rights.ts"
 import { CheckedAnswerSchema } from "../run/AnswerSchema.ts"
 import { CheckedRunContext } from "../run/RunContext.ts"
 import { get, list } from "./ConversationOperations.ts"
@@ -87,7 +86,7 @@ const postDescription =
   "The answer comes as a run. The same Idempotency-Key with the same message is the same task; with another message it is refused (422). Pass on the `baggage` of a request that a run sent: a message that is nested too deep is refused (403), and its run stays within what is left of the outer run's budget. With an `answer_schema`, the text of a complete run is JSON that fits it; a run whose second answer does not fit fails (`answer_unfit`)."
 
 const send = HttpApiEndpoint.post("send", "/v1/messages", posting)
-  .annotate(Needs, rolesFor("send"))
+  .annotate(Needs, "send")
   .annotateMerge(
     OpenApi.annotations({
       summary: "Send a message in a new conversation",
@@ -101,7 +100,7 @@ const sendTo = HttpApiEndpoint.post("sendTo", "/v1/conversations/:id/messages", 
   payload: FurtherMessagePayload,
   params: { id: ConversationId }
 })
-  .annotate(Needs, rolesFor("send"))
+  .annotate(Needs, "send")
   .annotateMerge(
     OpenApi.annotations({
       summary: "Send a message in a conversation",
@@ -117,7 +116,7 @@ const events = HttpApiEndpoint.get("events", "/v1/conversations/:id/events", {
   success: HttpApiSchema.StreamSse({ data: Schema.Json }),
   error: Problem404
 })
-  .annotate(Needs, rolesFor("follow"))
+  .annotate(Needs, "follow")
   .annotateMerge(
     OpenApi.annotations({
       summary: "A conversation's events, as they happen (server-sent events)",

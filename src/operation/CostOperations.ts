@@ -8,6 +8,7 @@ import { operation } from "./Operation.ts"
 
 export const list = operation({
   id: "list",
+  name: "costs",
   method: "GET",
   path: "/v1/costs",
   query: CostFilters,

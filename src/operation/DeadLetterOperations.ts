@@ -17,6 +17,7 @@ const resolving = {
 
 export const list = operation({
   id: "list",
+  name: "deadLetters",
   method: "GET",
   path: "/v1/dead-letters",
   query: LetterFilters,
@@ -28,6 +29,7 @@ export const list = operation({
 
 export const get = operation({
   id: "get",
+  name: "deadLetter",
   method: "GET",
   path: "/v1/dead-letters/:event_id",
   params,
@@ -40,6 +42,7 @@ export const get = operation({
 
 export const replay = operation({
   id: "replay",
+  name: "replayDeadLetter",
   method: "POST",
   path: "/v1/dead-letters/:event_id/replay",
   ...resolving,
@@ -50,6 +53,7 @@ export const replay = operation({
 
 export const discard = operation({
   id: "discard",
+  name: "discardDeadLetter",
   method: "POST",
   path: "/v1/dead-letters/:event_id/discard",
   ...resolving,

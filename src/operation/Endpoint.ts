@@ -1,7 +1,6 @@
 /** The endpoint of HTTP, and its entry in OpenAPI, that follow from an operation. */
 import type { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { rolesFor } from "../principal/Rights.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import type { Operation } from "./Operation.ts"
 import { Problem404, Problem409, Problem410, Problem422 } from "./Problem.ts"
@@ -39,13 +38,9 @@ export type EndpointOf<O extends Operation> = O extends { readonly payload: Sche
   ? HttpApiEndpoint.AddMiddleware<Bare<O>, RequestBody>
   : Bare<O>
 
-/** A role that nobody but an admin counts as: of a right that the table gives to no other role. */
-const admins = ["admin"] as const
-
 export const endpointOf = <const O extends Operation>(operation: O): EndpointOf<O> => {
   const { description, id, method, params, path, payload, query, right, status, success, summary } =
     operation
-  const roles = rolesFor(right)
   const endpoint = HttpApiEndpoint.make(method)(id, path, {
     params,
     query,
@@ -56,7 +51,7 @@ export const endpointOf = <const O extends Operation>(operation: O): EndpointOf<
         : success.pipe(HttpApiSchema.status(status)),
     error: (operation.problems ?? []).map((each) => problems[each])
   })
-    .annotate(Needs, roles.length === 0 ? admins : roles)
+    .annotate(Needs, right)
     .annotateMerge(
       OpenApi.annotations({ summary, ...(description === undefined ? undefined : { description }) })
     )

@@ -8,6 +8,7 @@ import { Limit } from "./Page.ts"
 
 export const list = operation({
   id: "list",
+  name: "erasures",
   method: "GET",
   path: "/v1/erasures",
   query: Schema.Struct({
@@ -27,6 +28,7 @@ export const list = operation({
 
 export const erase = operation({
   id: "erase",
+  name: "erase",
   method: "POST",
   path: "/v1/erasures",
   payload: Schema.Struct({ subject: ErasedSubject }),

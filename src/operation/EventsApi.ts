@@ -4,7 +4,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { ConversationId, RunId } from "../value/Ids.ts"
-import { rolesFor } from "../principal/Rights.ts"
 import { Authentication, BodyTypes, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { Problem404, Problem409, Problem422, Problem429 } from "./Problem.ts"
 
@@ -26,7 +25,7 @@ const publish = HttpApiEndpoint.post("publish", "/v1/events", {
   }).pipe(HttpApiSchema.status(202)),
   error: [Problem404, Problem409, Problem422, Problem429]
 })
-  .annotate(Needs, rolesFor("publish"))
+  .annotate(Needs, "publish")
   .annotate(BodyTypes, [structured_type, "application/json"])
   .annotateMerge(
     OpenApi.annotations({

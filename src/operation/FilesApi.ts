@@ -5,7 +5,6 @@ import { Context, Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { FileDigest, FileName, FilePart } from "../conversation/Part.ts"
 import { ConversationId } from "../value/Ids.ts"
-import { rolesFor } from "../principal/Rights.ts"
 import { Authentication, Needs, Validation } from "./Boundary.ts"
 import {
   Problem400,
@@ -55,7 +54,7 @@ const upload = HttpApiEndpoint.post("upload", "/v1/files", {
   success: FilePart.annotate({ identifier: "File" }).pipe(HttpApiSchema.status(201)),
   error: [Problem400, Problem413, Problem415, Problem422, Problem429]
 })
-  .annotate(Needs, rolesFor("send"))
+  .annotate(Needs, "send")
   .annotate(TakesBytes, true)
   .annotateMerge(
     OpenApi.annotations({
@@ -75,7 +74,7 @@ const download = HttpApiEndpoint.get("download", "/v1/conversations/:id/files/:d
   success: HttpApiSchema.StreamUint8Array(),
   error: [Problem404, Problem416]
 })
-  .annotate(Needs, rolesFor("follow"))
+  .annotate(Needs, "follow")
   .annotateMerge(
     OpenApi.annotations({
       summary: "The bytes of a file that a run of the conversation names",

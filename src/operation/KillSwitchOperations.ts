@@ -8,6 +8,7 @@ const State = Schema.Struct({ on: Schema.Boolean })
 
 export const get = operation({
   id: "get",
+  name: "toolsStopped",
   method: "GET",
   path: "/v1/kill-switch",
   success: State,
@@ -17,6 +18,7 @@ export const get = operation({
 
 export const turn = operation({
   id: "turn",
+  name: "stopTools",
   method: "PUT",
   path: "/v1/kill-switch",
   payload: State,

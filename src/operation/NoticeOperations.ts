@@ -19,6 +19,7 @@ const Bindings = Schema.Struct({ items: Schema.Array(ChannelBinding) })
 
 export const bindings = operation({
   id: "bindings",
+  name: "bindings",
   method: "GET",
   path: bindings_path,
   params,
@@ -32,6 +33,7 @@ export const bindings = operation({
 
 export const bind = operation({
   id: "bind",
+  name: "bind",
   method: "POST",
   path: bindings_path,
   params,
@@ -48,6 +50,7 @@ export const bind = operation({
 
 export const unbind = operation({
   id: "unbind",
+  name: "unbind",
   method: "DELETE",
   path: bindings_path,
   params,
@@ -62,6 +65,7 @@ export const unbind = operation({
 
 export const list = operation({
   id: "list",
+  name: "notices",
   method: "GET",
   path: "/v1/notices",
   query: Schema.Struct({
@@ -85,6 +89,7 @@ export const list = operation({
 
 export const read = operation({
   id: "read",
+  name: "readNotices",
   method: "POST",
   path: "/v1/notices/read",
   payload: Schema.Struct({
@@ -98,6 +103,7 @@ export const read = operation({
 
 export const preferences = operation({
   id: "preferences",
+  name: "preferences",
   method: "GET",
   path: "/v1/notices/preferences",
   success: NoticePreferences,
@@ -107,6 +113,7 @@ export const preferences = operation({
 
 export const prefer = operation({
   id: "prefer",
+  name: "prefer",
   method: "PUT",
   path: "/v1/notices/preferences",
   payload: NoticePreferences,

@@ -19,6 +19,8 @@ export type Members = Schema.Top & { readonly fields: Schema.Struct.Fields }
 export interface Operation {
   /** Its name in its group. */
   readonly id: string
+  /** The name of its method. */
+  readonly name: string
   /** Only GET changes nothing: its method may be called without a principal, and acts for the service then. */
   readonly method: "GET" | "POST" | "PUT" | "DELETE"
   /** Its members are those of `params`, as in `/v1/tokens/:id`. */
@@ -35,7 +37,12 @@ export interface Operation {
   readonly problems?: ReadonlyArray<404 | 409 | 410 | 422>
   /** Whoever has it, with any reach, may call the operation. */
   readonly right: RightName
-  /** The members of the input that a method takes one by one, in this order. The others are one object behind them. */
+  /** What a method takes in place of the payload, of which it is another form or has more forms. */
+  readonly takes?: Operation["payload"]
+  /**
+   * What a method takes, in this order: members of the input by their names, the others as one object (`input`), and who asks
+   * (`by`). The last two are at the end if they are not listed.
+   */
   readonly args?: ReadonlyArray<string>
   /** The output is a page, such as `{ items, next_after? }`, of which a method gives this member. Absent = it gives all. */
   readonly gives?: "items" | "messages"
@@ -47,39 +54,82 @@ export interface Operation {
 /** Keeps the types of a declaration. */
 export const operation = <const O extends Operation>(declared: O): O => declared
 
+/** The parts of a request, and the schema by which a method reads each. */
+export const partsOf = ({ params, payload, query, takes = payload }: Operation) =>
+  Object.entries({ params, query, payload: takes }).flatMap(([name, schema]) =>
+    schema === undefined
+      ? []
+      : [{ name, schema, members: Object.keys((schema as Partial<Members>).fields ?? {}) }]
+  )
+
+/** What a method takes, in this order, as `args` says. */
+export const placesOf = (operation: Operation): ReadonlyArray<string> => {
+  const { args = [] } = operation
+  // A union has no members of its own.
+  const hasRest = partsOf(operation).some(
+    ({ members }) => members.length === 0 || members.some((name) => !args.includes(name))
+  )
+  return [
+    ...args,
+    ...(hasRest && !args.includes("input") ? ["input"] : []),
+    ...(args.includes("by") ? [] : ["by"])
+  ]
+}
+
 type TypeOf<S> = S extends { readonly Type: infer T } ? T : unknown
 type EncodedOf<S> = S extends { readonly Encoded: infer T } ? Timed<T> : unknown
 type Part<O, Name extends string> = O extends { readonly [K in Name]: infer S } ? S : unknown
 
+type Payload<O> = O extends { readonly takes: infer S } ? S : Part<O, "payload">
+
 /** All members of a request, whichever part of it they come in. */
-export type InputOf<O> = TypeOf<Part<O, "params">> &
-  TypeOf<Part<O, "query">> &
-  TypeOf<Part<O, "payload">>
+export type InputOf<O> = TypeOf<Part<O, "params">> & TypeOf<Part<O, "query">> & TypeOf<Payload<O>>
 
 export type OutputOf<O> = O extends { readonly success: { readonly Type: infer T } } ? T : void
 
 /** The input as somebody writes it: ids are texts, times may be texts too, and what has a default may be left out. */
-type Given<O> = EncodedOf<Part<O, "params">> &
-  EncodedOf<Part<O, "query">> &
-  EncodedOf<Part<O, "payload">>
+type Given<O> = EncodedOf<Part<O, "params">> & EncodedOf<Part<O, "query">> & EncodedOf<Payload<O>>
 
 type Args<O> = O extends { readonly args: infer A extends ReadonlyArray<string> } ? A : readonly []
-type Positional<G, A extends ReadonlyArray<string>> = {
-  readonly [At in keyof A]: A[At] extends keyof G ? G[A[At]] : never
-}
 /** Of a union, that of each of its members. */
 type RestOf<G, Name> = G extends unknown
   ? { readonly [K in keyof G as K extends Name ? never : K]: G[K] }
   : never
 type IsEmpty<Rest> = Rest extends unknown ? (keyof Rest extends never ? true : false) : never
-type Last<Rest, IsRead> = IsRead extends true
-  ? [...(IsEmpty<Rest> extends true ? [] : [input?: Rest]), by?: PrincipalInput]
-  : [...(IsEmpty<Rest> extends true ? [] : [input: Rest]), by: PrincipalInput]
+type Placed<G, A extends ReadonlyArray<string>> = {
+  readonly [At in keyof A]: A[At] extends "by"
+    ? PrincipalInput
+    : A[At] extends "input"
+      ? RestOf<G, A[number]>
+      : A[At] extends keyof G
+        ? G[A[At]]
+        : never
+}
+type Last<Rest, A extends ReadonlyArray<string>, IsRead> = [
+  ...("input" extends A[number]
+    ? []
+    : IsEmpty<Rest> extends true
+      ? []
+      : IsRead extends true
+        ? {} extends Rest
+          ? [input?: Rest]
+          : [input: Rest]
+        : [input: Rest]),
+  ...("by" extends A[number]
+    ? []
+    : IsRead extends true
+      ? [by?: PrincipalInput]
+      : [by: PrincipalInput])
+]
 
-/** What a method takes: `args`, then the rest of the input as one object, then who asks. */
+/** What a method takes, as `placesOf` lists it. */
 export type ArgumentsOf<O> = [
-  ...Positional<Given<O>, Args<O>>,
-  ...Last<RestOf<Given<O>, Args<O>[number]>, O extends { readonly method: "GET" } ? true : false>
+  ...Placed<Given<O>, Args<O>>,
+  ...Last<
+    RestOf<Given<O>, Args<O>[number]>,
+    Args<O>,
+    O extends { readonly method: "GET" } ? true : false
+  >
 ]
 
 /** What a method gives: the output, or a member of it. */

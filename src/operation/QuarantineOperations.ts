@@ -12,6 +12,7 @@ const params = Schema.Struct({ id: RunId })
 
 export const list = operation({
   id: "list",
+  name: "quarantined",
   method: "GET",
   path: "/v1/quarantine",
   query: Schema.Struct({ limit: Schema.optionalKey(Limit), after: Schema.optionalKey(RunId) }),
@@ -26,6 +27,7 @@ export const list = operation({
 
 export const events = operation({
   id: "events",
+  name: "rawEvents",
   method: "GET",
   path: "/v1/quarantine/:id/events",
   params,
@@ -47,6 +49,7 @@ export const events = operation({
 
 export const release = operation({
   id: "release",
+  name: "releaseRun",
   method: "POST",
   path: "/v1/quarantine/:id/release",
   params,

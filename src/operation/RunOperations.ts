@@ -5,11 +5,13 @@ import { Schema } from "effect"
 import { CallId, RunId } from "../value/Ids.ts"
 import { RunEvent } from "../run/RunEvent.ts"
 import { RunItem } from "../run/RunItem.ts"
+import { AnySettlement, SettleOutcome } from "../run/Settlement.ts"
 import { RunFilters } from "./Filters.ts"
+import { CallRecord } from "../tool/CallRecord.ts"
+import { UnknownCall } from "../run/UnknownCall.ts"
 import { operation } from "./Operation.ts"
 import { After, Limit, Reason } from "./Page.ts"
 import { RunSummary } from "./RunSummary.ts"
-import { SettleOutcome } from "./RunSummary.ts"
 
 const Entry = Schema.Struct({
   seq: Schema.Int,
@@ -22,6 +24,7 @@ const params = Schema.Struct({ id: RunId })
 
 export const list = operation({
   id: "list",
+  name: "runs",
   method: "GET",
   path: "/v1/runs",
   query: RunFilters,
@@ -36,6 +39,7 @@ export const list = operation({
 
 export const get = operation({
   id: "get",
+  name: "run",
   method: "GET",
   path: "/v1/runs/:id",
   params,
@@ -48,6 +52,7 @@ export const get = operation({
 
 export const events = operation({
   id: "events",
+  name: "runEvents",
   method: "GET",
   path: "/v1/runs/:id/events",
   params,
@@ -67,24 +72,63 @@ export const events = operation({
   summary: "A run's events"
 })
 
+export const records = operation({
+  id: "records",
+  name: "records",
+  method: "GET",
+  path: "/v1/runs/:id/records",
+  params,
+  query: Schema.Struct({
+    limit: Schema.optionalKey(Limit),
+    /** The page begins after the record with this key. */
+    after: Schema.optionalKey(CallRecord.fields.key)
+  }),
+  success: Schema.Struct({
+    items: Schema.Array(CallRecord.annotate({ identifier: "CallRecord" })),
+    next_after: Schema.optionalKey(Schema.String)
+  }),
+  problems: [404],
+  right: "inspect",
+  args: ["id"],
+  gives: "items",
+  summary: "Records of a run's calls, oldest first",
+  description: "Of a service that keeps them (`record`), shortly after each call."
+})
+
+export const unknown = operation({
+  id: "unknown",
+  name: "unknown",
+  method: "GET",
+  path: "/v1/unknown-calls",
+  success: Schema.Struct({ items: Schema.Array(UnknownCall) }),
+  right: "inspect",
+  gives: "items",
+  summary: "Calls whose outcome is unknown, oldest first; at most 500"
+})
+
 export const cancel = operation({
   id: "cancel",
+  name: "cancel",
   method: "POST",
   path: "/v1/runs/:id/cancel",
   params,
   payload: Schema.Struct({ reason: Reason }),
   problems: [404, 409],
   right: "cancel",
+  args: ["id", "by", "reason"],
   summary: "Cancel a run; its open questions are closed"
 })
 
 export const settle = operation({
   id: "settle",
+  name: "settle",
   method: "POST",
   path: "/v1/runs/:id/settle",
   params,
   payload: Schema.Struct({ call: CallId, outcome: SettleOutcome }),
+  takes: Schema.Struct({ call: CallId, outcome: AnySettlement }),
   problems: [404, 409],
   right: "settle",
+  args: ["id", "call", "outcome"],
   summary: "Say what became of an unknown call"
 })

@@ -1,4 +1,4 @@
-/** What is shown of a run, and what an operator says of a call whose outcome is unknown. */
+/** What is shown of a run. */
 import { Schema } from "effect"
 import { ApprovalPayload } from "../approval/Approval.ts"
 import { TaskStatus } from "../delivery/AgentTask.ts"
@@ -10,7 +10,6 @@ import { Nesting } from "../run/Nesting.ts"
 import { FinishReason } from "../run/RunEvent.ts"
 import { LimitName } from "../run/RunLimits.ts"
 import { RunStatus } from "../run/RunState.ts"
-import { Reason } from "./Page.ts"
 
 /** An approval that waits. `limit` is present if it is about a limit of the run and not about a call. */
 const PendingApproval = Schema.Struct({
@@ -79,11 +78,3 @@ export const RunSummary = Schema.Struct({
   files: Schema.optionalKey(Schema.Array(FilePart))
 }).annotate({ identifier: "Run" })
 export interface RunSummary extends Schema.Schema.Type<typeof RunSummary> {}
-
-/** An operator's result for a call with an unknown outcome. */
-export const SettleOutcome = Schema.Union([
-  Schema.Struct({ succeeded: Schema.Json }),
-  Schema.Struct({ failed: Reason }),
-  Schema.Literal("run_again")
-])
-export type SettleOutcome = typeof SettleOutcome.Type

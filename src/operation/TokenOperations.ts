@@ -9,6 +9,7 @@ import { Limit } from "./Page.ts"
 
 export const list = operation({
   id: "list",
+  name: "tokens",
   method: "GET",
   path: "/v1/tokens",
   query: Schema.Struct({
@@ -36,6 +37,7 @@ export interface IssuedToken extends Schema.Schema.Type<typeof IssuedToken> {}
 
 export const create = operation({
   id: "create",
+  name: "createToken",
   method: "POST",
   path: "/v1/tokens",
   payload: TokenRequest,
@@ -50,6 +52,7 @@ export const create = operation({
 
 export const revoke = operation({
   id: "revoke",
+  name: "revokeToken",
   method: "DELETE",
   path: "/v1/tokens/:id",
   params: Schema.Struct({ id: TokenId }),

@@ -12,6 +12,7 @@ import { groupOf } from "./Endpoint.ts"
 import { EventsApi } from "./EventsApi.ts"
 import { FilesApi } from "./FilesApi.ts"
 import * as KillSwitchOperations from "./KillSwitchOperations.ts"
+import * as MemoryOperations from "./MemoryOperations.ts"
 import * as NoticeOperations from "./NoticeOperations.ts"
 import * as DeadLetterOperations from "./DeadLetterOperations.ts"
 import * as AgentOperations from "./AgentOperations.ts"
@@ -19,6 +20,7 @@ import { HealthApi } from "./HealthApi.ts"
 import * as QuarantineOperations from "./QuarantineOperations.ts"
 import * as RunOperations from "./RunOperations.ts"
 import * as TokenOperations from "./TokenOperations.ts"
+import * as ToolOperations from "./ToolOperations.ts"
 
 export class TroupeApi extends HttpApi.make("troupe")
   .add(
@@ -35,6 +37,8 @@ export class TroupeApi extends HttpApi.make("troupe")
     EventsApi,
     FilesApi,
     groupOf("notices", "Channels and notices", NoticeOperations),
+    groupOf("memories", "Memories", MemoryOperations),
+    groupOf("tools", "Tools of workers and MCP servers", ToolOperations),
     groupOf("tokens", "Tokens", TokenOperations),
     groupOf("erasures", "Erasures", ErasureOperations),
     HealthApi

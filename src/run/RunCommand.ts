@@ -20,6 +20,7 @@ import type { Outcome, RunEvent } from "./RunEvent.ts"
 import { breachOf } from "./RunBreach.ts"
 import { conclude } from "./RunConclusion.ts"
 import type { LimitName } from "./RunLimits.ts"
+import type { Settlement } from "./Settlement.ts"
 import type { CallPhase, RunState } from "./RunState.ts"
 import { questionOf } from "./RunState.ts"
 import { evolve } from "./RunFold.ts"
@@ -279,12 +280,6 @@ export const cancelRun = (
   if (state.stopping !== undefined) return done([])
   return done(stopped(state, by, reason, status))
 }
-
-/** What an operator says of a call whose outcome is unknown. */
-export type Settlement =
-  | { readonly _tag: "Succeeded"; readonly json: string }
-  | { readonly _tag: "Failed"; readonly message: string }
-  | { readonly _tag: "RunAgain" }
 
 /**
  * Is the call lost, though it may still be sent again or reconciled? It is when an earlier owner dispatched it, or when its attempt

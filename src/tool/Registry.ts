@@ -35,12 +35,13 @@ export class AmbiguousTool extends Schema.TaggedError<AmbiguousTool>()("Ambiguou
 }) {}
 
 /** One line of a list of tools: `name` is the shortest name that means this tool. */
-export interface ToolListing {
-  readonly name: string
-  readonly description: string
-  readonly provider: string
-  readonly available: boolean
-}
+export const ToolListing = Schema.Struct({
+  name: Schema.String,
+  description: Schema.String,
+  provider: Schema.String,
+  available: Schema.Boolean
+})
+export interface ToolListing extends Schema.Schema.Type<typeof ToolListing> {}
 
 export interface Registry<out R> {
   /** Finds a tool by its key, or by a plain name that only one tool has. Case-sensitive; undefined = there is none. */

@@ -11,7 +11,7 @@ let count = 0
 const newRun = () => RunId.make(`6f9619ff-8b86-4011-b42d-${String(++count).padStart(12, "0")}`)
 const newTenant = () => Tenant.make(`records-${++count}`)
 
-const recordOf = (
+export const recordOf = (
   tenant: Tenant,
   run: RunId,
   n: number,

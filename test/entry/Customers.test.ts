@@ -170,6 +170,14 @@ describe("a customer, embedded", () => {
       assert.strictEqual(await tagOf(seen(troupe, theirs.run, both)), "done")
     }))
 
+  it("may not go on with one of its agents in what it began with another agent as staff", () =>
+    serve(async (troupe) => {
+      const begun = { agent: "inside", text: "hello", conversation: "c-staff" }
+      await troupe.send(begun, person("carl", "operator"))
+      const further = { ...message, conversation: begun.conversation }
+      assert.strictEqual(await tagOf(troupe.send(further, carl)), "NotForCustomers")
+    }))
+
   it("may write to no agent where none is set, and reads nothing of its earlier conversations", () =>
     serve(async (troupe) => {
       assert.strictEqual(await tagOf(troupe.send(message, carl)), "NotForCustomers")

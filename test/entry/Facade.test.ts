@@ -242,7 +242,10 @@ describe("the facade", () => {
         assert.strictEqual((await rejected(of(id)))._tag, "ConversationNotFound")
       }
       assert.strictEqual((await rejected(of(asked.run, stranger)))._tag, "ConversationNotFound")
-      assert.strictEqual((await rejected(troupe.records(asked.run, stranger)))._tag, "RunNotFound")
+      assert.strictEqual(
+        (await rejected(troupe.records(asked.run, {}, stranger)))._tag,
+        "RunNotFound"
+      )
       assert.strictEqual((await rejected(of("a b")))._tag, "InvalidInput")
       // A run's own watch ends with it.
       await troupe.cancel(asked.run, service_principal, "enough")

@@ -134,15 +134,15 @@ describe("memories of the facade", () => {
         [troupe.memories({ ...shop, agent: "nobody" }, olga), "AgentNotFound"],
         [troupe.memories(wrong(null), olga), "InvalidInput query"],
         [troupe.undoMemory(shop, "x", olga), "InvalidInput id"],
-        [troupe.undoMemory(wrong(7), crypto.randomUUID(), olga), "InvalidInput of"],
+        [troupe.undoMemory(wrong(7), crypto.randomUUID(), olga), "InvalidInput payload"],
         [troupe.undoMemory(shop, crypto.randomUUID(), olga), "MemoryRefused"],
         [troupe.eraseMemories("", olga), "InvalidInput subject"],
         [troupe.eraseMemories("x".repeat(201), olga), "InvalidInput subject"],
-        [troupe.registerText({ name: "n", text: "..." }, olga), "InvalidInput text.text"],
-        [troupe.registerText(wrong({ text: "a law" }), olga), "InvalidInput text.name"],
+        [troupe.registerText({ name: "n", text: "..." }, olga), "InvalidInput payload.text"],
+        [troupe.registerText(wrong({ text: "a law" }), olga), "InvalidInput payload.name"],
         [
           troupe.registerText({ name: "n", text: "a law", threshold: 0 }, olga),
-          "InvalidInput text.threshold"
+          "InvalidInput payload.threshold"
         ]
       ]
       const told = await Promise.all(cases.map(([promise]) => refusal(promise)))

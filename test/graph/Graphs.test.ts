@@ -86,7 +86,7 @@ const layer = (graph: ToolGraph, seen: Seen, script: ScriptedModelGateway.Script
     ],
     tools: shop(seen)
   }).pipe(
-    Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer)),
+    Layer.provideMerge(ActorMemories.layer(GatewayAgentMemory.layer)),
     Layer.provide(GraphModelGateway.layer([graph])),
     Layer.provideMerge(ScriptedModelGateway.layer(script)),
     Layer.provideMerge(EphemeralStores.layer)

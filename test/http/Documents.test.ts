@@ -62,7 +62,16 @@ const routes = [
   "get /v1/tokens",
   "post /v1/tokens",
   "delete /v1/tokens/{id}",
-  "get /v1/unhosted"
+  "get /v1/unhosted",
+  "get /v1/runs/{id}/records",
+  "get /v1/unknown-calls",
+  "get /v1/memories",
+  "post /v1/memories/{id}/undo",
+  "post /v1/memories/erase",
+  "put /v1/memories/texts",
+  "get /v1/worker-tools",
+  "get /v1/mcp-servers",
+  "post /v1/mcp-servers/accept"
 ]
 
 interface Operation {

@@ -11,6 +11,7 @@ import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGate
 import { AccessTokens } from "../../services/AccessTokens.ts"
 import { AuthorizationRecords } from "../../services/AuthorizationRecords.ts"
 import { BlobStore } from "../../services/BlobStore.ts"
+import { MemoryStore } from "../../services/MemoryStore.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { DraftStore } from "../../services/spectral/platform/contracts/DraftStore.ts"
 import { RecordImporter } from "../../services/spectral/platform/RecordImporter.ts"
@@ -20,6 +21,7 @@ import { SystemId } from "../../src/spectral/platform/contracts/RecordId.ts"
 import type { Role } from "../../src/principal/Principal.ts"
 import { Principal } from "../../src/principal/Principal.ts"
 import * as Samples from "../contracts/Samples.ts"
+import { newRow } from "../contracts/MemoryRows.ts"
 import { sample } from "../platform/Records.ts"
 import { baseUrl } from "./Service.ts"
 
@@ -95,6 +97,11 @@ const seeded = Effect.gen(function* () {
   const draft = { kind: "system_card", system_id, title: "Its owner", owner: "Care" } as const
   const author = { run: "r", call: "0/1.0", principal: "olga" }
   yield* DraftStore.use((drafts) => drafts.write(tenant, draft, author))
+  const row = yield* MemoryStore.use((store) =>
+    store.add(
+      newRow("It is theirs", { tenant, agent: spectral.name, anchor: `workspace/${tenant}` })
+    )
+  )
   const ids: IdsOf = {
     approvals: asked.approval,
     authorizations: authorization,
@@ -104,6 +111,7 @@ const seeded = Effect.gen(function* () {
     "dead-letters": letter.id,
     drafts: "draft-1",
     "failure-clusters": "rude",
+    memories: row.id,
     quarantine: waiting.run,
     runs: waiting.run,
     scans: "scan-1",
@@ -129,6 +137,7 @@ const payloads: Readonly<Record<string, unknown>> = {
   "deadLetters.replay": { reason: "mended" },
   "drafts.publish": { target_id: "support-bot", based_on: 1, reason: "agreed" },
   "drafts.withdraw": { reason: "old" },
+  "memories.undo": { agent: "spectral", conversation: "c-1" },
   "notices.bind": { channel: "slack", address: "C1", recipient: "carl" },
   "records.review": { decision: "approved" },
   "runs.cancel": { reason: "enough" },
@@ -228,7 +237,7 @@ describe("ids of another workspace", () => {
             assert.deepEqual(foreign, unknown, `${token} ${route.name}`)
             // A conversation that is not there begins with the first message of its workspace's staff.
             const begins = route.name === beginning && token === "admin"
-            const expected = begins ? [202] : [403, 404]
+            const expected = begins ? [202] : [403, route.name === "memories.undo" ? 409 : 404]
             assert.include(expected, foreign.status, `${token} ${route.name} ${foreign.text}`)
           }
         }

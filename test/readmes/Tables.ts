@@ -10,7 +10,8 @@ import ts from "typescript-5.9"
 import { Authentication, Needs } from "../../src/operation/Boundary.ts"
 import { TroupeApi } from "../../src/operation/TroupeApi.ts"
 import type { Reach, RightName } from "../../src/principal/Rights.ts"
-import { rights, rolesFor } from "../../src/principal/Rights.ts"
+import { rights } from "../../src/principal/Rights.ts"
+import { operations } from "../../layers/service/ServiceOperations.ts"
 import { boundRows } from "../bench/Bounds.ts"
 import { root } from "../examples/Readmes.ts"
 
@@ -79,53 +80,82 @@ const options =
     return table(["option", "meaning", "absent"], rows)
   }
 
-const names = Object.keys(rights) as ReadonlyArray<RightName>
 const ranks = ["viewer", "approver", "operator", "customer", "publisher"] as const
 const reaches: Readonly<Record<Reach, string>> = { all: "yes", own: "its own", named: "if named" }
 
-const rightsTable = (): string => {
-  const code = (all: ReadonlyArray<string>) => all.map((each) => `\`${each}\``).join(", ")
-  const rows = names.map((right) => {
-    const { embed, http, reach } = rights[right]
-    const cells = ranks.map((rank) => (reach[rank] === undefined ? "" : reaches[reach[rank]]))
-    return [code(embed), code(http), ...cells]
-  })
-  return table(["in code", "over HTTP", ...ranks], rows)
+/** The methods that no operation declares, by their right. */
+export const byHand: Readonly<Partial<Record<RightName, ReadonlyArray<string>>>> = {
+  send: ["send", "ask", "stream"],
+  follow: ["watch", "result"],
+  inspect: ["pending"]
 }
 
-/** The roles of a right, with their reach where it is not everything. Every list of roles is that of one right. */
-const rolesText = (needs: ReadonlyArray<string>): string => {
-  const right = names.find((name) => rolesFor(name) === needs)
-  if (right === undefined) return needs.join(", ")
-  const { reach } = rights[right]
-  return ranks
-    .flatMap((rank) => {
-      const reached = reach[rank]
-      if (reached === undefined) return []
-      return reached === "all" ? [rank] : [`${rank} (${reaches[reached]})`]
-    })
-    .join(", ")
+interface Endpoint {
+  readonly route: string
+  readonly path: string
+  readonly summary: string
+  /** Undefined = it needs no token. */
+  readonly right: RightName | undefined
 }
 
-const routes = (): string => {
-  const rows: Array<readonly [path: string, ...cells: ReadonlyArray<string>]> = []
+/** All endpoints of the API, in their order. */
+const endpoints = (): ReadonlyArray<Endpoint> => {
+  const found: Array<Endpoint> = []
   HttpApi.reflect(TroupeApi, {
     onGroup: () => undefined,
     onEndpoint: ({ endpoint }) => {
       const path = endpoint.path.replaceAll(/:(\w+)/g, "{$1}")
       const isOpen = ![...endpoint.middlewares].some(({ key }) => key === Authentication.key)
-      rows.push([
+      found.push({
+        route: `${endpoint.method} ${path}`,
         path,
-        `\`${endpoint.method} ${path}\``,
-        Context.getUnsafe(endpoint.annotations, OpenApi.Summary),
-        isOpen ? "everybody" : rolesText(Context.get(endpoint.annotations, Needs))
-      ])
+        summary: Context.getUnsafe(endpoint.annotations, OpenApi.Summary),
+        right: isOpen ? undefined : Context.get(endpoint.annotations, Needs)
+      })
     }
   })
-  const sorted = rows.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+  return found
+}
+
+const rightsTable = (): string => {
+  const code = (all: ReadonlyArray<string>) => all.map((each) => `\`${each}\``).join(", ")
+  const rows = (Object.keys(rights) as ReadonlyArray<RightName>).map((right) => {
+    const methods = Object.values(operations).flatMap(({ operation }) =>
+      operation.right === right ? [operation.name] : []
+    )
+    const routes = endpoints().flatMap((each) => (each.right === right ? [each.route] : []))
+    return [
+      code([...(byHand[right] ?? []), ...methods]),
+      // It is no route of the API, but of the server.
+      code(right === "inspect" ? [...routes, "GET /metrics"] : routes),
+      ...ranks.map((rank) => {
+        const reach = rights[right][rank]
+        return reach === undefined ? "" : reaches[reach]
+      })
+    ]
+  })
+  return table(["in code", "over HTTP", ...ranks], rows)
+}
+
+/** The roles of a right, with their reach where it is not everything. */
+const rolesText = (right: RightName): string => {
+  const roles = ranks.flatMap((rank) => {
+    const reach = rights[right][rank]
+    if (reach === undefined) return []
+    return reach === "all" ? [rank] : [`${rank} (${reaches[reach]})`]
+  })
+  return roles.length === 0 ? "admin" : roles.join(", ")
+}
+
+const routes = (): string => {
+  const sorted = endpoints().toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))
   return table(
     ["route", "what it does", "for"],
-    sorted.map(([, ...cells]) => cells)
+    sorted.map(({ right, route, summary }) => [
+      `\`${route}\``,
+      summary,
+      right === undefined ? "everybody" : rolesText(right)
+    ])
   )
 }
 

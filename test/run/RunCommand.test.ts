@@ -4,7 +4,8 @@ import type { Decision } from "../../src/approval/Approval.ts"
 import { callId, rootFrame } from "../../src/value/Ids.ts"
 import type { Role } from "../../src/principal/Principal.ts"
 import { Principal } from "../../src/principal/Principal.ts"
-import type { Amendment, Settlement } from "../../src/run/RunCommand.ts"
+import type { Amendment } from "../../src/run/RunCommand.ts"
+import type { Settlement } from "../../src/run/Settlement.ts"
 import {
   CallNotUnknown,
   cancelBy,

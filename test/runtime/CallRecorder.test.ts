@@ -160,6 +160,8 @@ describe("the recorder of calls", () => {
           records.map(({ outcome, tool_name }) => [tool_name, outcome]),
           [["add", { _tag: "Value", json: "2" }]]
         )
+        const after = records.at(-1)!.key
+        assert.deepEqual(await troupe.records(sent.run, { after }), [])
       } finally {
         await troupe.stop()
       }

@@ -162,7 +162,7 @@ export const over = (options: Options) =>
     ],
     policy: options.policy
   }).pipe(
-    Layer.provide(options.memories ?? ActorMemories.layer(GatewayAgentMemory.layer)),
+    Layer.provideMerge(options.memories ?? ActorMemories.layer(GatewayAgentMemory.layer)),
     Layer.provideMerge(ScriptedModelGateway.layer(options.script, options.model)),
     Layer.provide(
       Layer.mergeAll(

@@ -4,6 +4,8 @@
  */
 import { getHeapStatistics } from "node:v8"
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
+import { withDefaults } from "../../../src/value/Defaults.ts"
+import { BlobBounds } from "../../../services/BlobStore.ts"
 import type { AgentMemories } from "../../../services/AgentMemory.ts"
 import type { Stores as DurableStores } from "../../../services/Stores.ts"
 import * as GatewayAgentMemory from "../../memory/GatewayAgentMemory.ts"
@@ -158,3 +160,12 @@ export const withRetention = <E>(
 
 export const postgresStore = ({ postgres: url, ...settings }: PostgresStore) =>
   postgres(Redacted.make(url), settings)
+
+export type FileBounds = Partial<BlobBounds>
+
+/** These bounds of files, with defaults for the rest. */
+export const fileBounds = (given: FileBounds = {}): Layer.Layer<never> =>
+  Layer.effect(
+    BlobBounds,
+    Effect.map(BlobBounds, (defaults) => withDefaults(defaults, given))
+  )

@@ -1,17 +1,12 @@
-/**
- * The method of a service for events, and their settings.
- */
+/** The settings of the intake of events. */
 import { Effect } from "effect"
-import { EventIntake } from "../../../services/EventIntake.ts"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
 import { BindingTarget } from "../../../src/conversation/ChannelBinding.ts"
 import type { EventHandlers } from "../../../src/delivery/EventEffect.ts"
-import type { IncomingEvent } from "../../../src/delivery/IncomingEvent.ts"
 import type { AgentName } from "../../../src/value/Ids.ts"
 import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
 import type { AnyFeature } from "../options/Feature.ts"
-import type { Principal } from "../../../src/principal/Principal.ts"
 
 interface Events {
   readonly agent: AgentName
@@ -44,6 +39,3 @@ export const intakeOf = Effect.fnUntraced(function* (
   }
   return { ...events, agent, handlers, topics: features.flatMap((each) => each.events.topics) }
 })
-
-export const publish = (event: unknown, by: Principal) =>
-  EventIntake.use((intake) => intake.publish(event as IncomingEvent, by))

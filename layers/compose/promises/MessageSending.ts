@@ -8,14 +8,12 @@ import type { Principal } from "../../../src/principal/Principal.ts"
 import { isLimitedToOwn } from "../../../src/principal/Rights.ts"
 import type { Message } from "../../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../../services/AgentRuntime.ts"
-import { agentFor, conversationFor } from "../../service/CustomerRules.ts"
+import { recipient } from "../../service/MessageEffects.ts"
 import { isObject } from "../options/OptionShapes.ts"
 
 /** A customer may send only to agents for customers, in conversations that it began with one. */
 const sendAsCustomer = Effect.fnUntraced(function* (message: Message, by: Principal) {
-  const { agent, conversation } = yield* Entries.message(message, "message")
-  yield* agentFor(by, "send", agent)
-  if (conversation !== undefined) yield* conversationFor(by, "send", conversation)
+  yield* recipient(yield* Entries.message(message, "message"), by)
   return yield* AgentRuntime.use((agents) => agents.send(message, by))
 })
 

@@ -1,19 +1,10 @@
 /** The service that `start` of `troupe/embed` returns, and the messages that it takes. */
 import type { ContextInput, DeclaredAgent } from "../../../src/agent/DeclaredAgent.ts"
 import type { Approval } from "../../../src/approval/Approval.ts"
-import type { AnyDecision } from "../../../src/approval/DecisionPayload.ts"
 import type { PrincipalInput } from "../../../src/principal/Principal.ts"
-import type { Settlement } from "../../../src/run/RunCommand.ts"
-import type { UnknownCall } from "../../../src/run/UnknownCall.ts"
-import type { CallRecord } from "../../../src/tool/CallRecord.ts"
-import type { McpPin } from "../../../src/mcp/McpPin.ts"
-import type { ToolListing } from "../../../src/tool/Registry.ts"
 import type { PartInput } from "../../../src/conversation/Part.ts"
 import type { ReceivedEvent } from "../../../src/delivery/IncomingEvent.ts"
-import type { MemoryRow } from "../../../src/memory/MemoryRow.ts"
 import type { FeedItem } from "../../../services/AgentRuntime.ts"
-import type { McpServerStatus } from "../../../services/McpServers.ts"
-import type { Erasure } from "../../../services/MemoryStore.ts"
 import type { AnySchema, Decoded } from "../../../src/tool/ToolCodec.ts"
 import type { Answer, AnswerWith, Following, Wait } from "./Answer.ts"
 import type { RunPart, RunPartWith } from "./RunStream.ts"
@@ -24,22 +15,19 @@ import type * as ClientCallOperations from "../../../src/operation/ClientCallOpe
 import type * as ConversationOperations from "../../../src/operation/ConversationOperations.ts"
 import type * as AgentOperations from "../../../src/operation/AgentOperations.ts"
 import type * as AuthorizationOperations from "../../../src/operation/AuthorizationOperations.ts"
+import type * as MemoryOperations from "../../../src/operation/MemoryOperations.ts"
 import type * as NoticeOperations from "../../../src/operation/NoticeOperations.ts"
 import type * as CostOperations from "../../../src/operation/CostOperations.ts"
 import type * as DeadLetterOperations from "../../../src/operation/DeadLetterOperations.ts"
 import type * as ErasureOperations from "../../../src/operation/ErasureOperations.ts"
+import type * as FileOperations from "../../../src/operation/FileOperations.ts"
 import type * as KillSwitchOperations from "../../../src/operation/KillSwitchOperations.ts"
 import type { ArgumentsOf, Operation, ResultOf } from "../../../src/operation/Operation.ts"
 import type * as QuarantineOperations from "../../../src/operation/QuarantineOperations.ts"
 import type * as RunOperations from "../../../src/operation/RunOperations.ts"
 import type * as TokenOperations from "../../../src/operation/TokenOperations.ts"
-import type {
-  PublishedEvent,
-  StoredFile,
-  MemoryOf,
-  MemoriesQuery,
-  TextOfRecord
-} from "./MethodShapes.ts"
+import type * as ToolOperations from "../../../src/operation/ToolOperations.ts"
+import type { PublishedEvent } from "./MethodShapes.ts"
 
 export interface Send {
   /** Absent, in a conversation = the agent that it was handed over to, or else the one that got its last message. */
@@ -188,8 +176,11 @@ export interface NodeService extends HttpMethods {
   }
   /** Questions that wait for an approver, oldest first; at most 500. */
   readonly pending: (by?: PrincipalInput) => Promise<ReadonlyArray<Approval>>
-  /** Takes a `Decision`, or the form of the HTTP API: `{ decision: "deny", reason: "fraud" }`. Anything else is refused. */
-  readonly decide: (approval: string, decision: AnyDecision, by: PrincipalInput) => Promise<void>
+  /**
+   * Takes a `Decision`, or the form of the HTTP API: `{ decision: "deny", reason: "fraud" }`. Anything else is refused. Gives the
+   * question as it is then.
+   */
+  readonly decide: Method<typeof ApprovalOperations.decide>
   /**
    * Authorises calls of one tool by one agent in `by`'s workspace in advance. Such calls then run without asking anybody, for
    * `holds_ms` (absent = 30 days), and each call records in its run the authorization by which it ran. Rejects with
@@ -228,7 +219,7 @@ export interface NodeService extends HttpMethods {
   /** Messages, oldest first: 50 per page unless `limit` (to 500) is set. `after` is the last `seq` of the page before. */
   readonly messages: Method<typeof ConversationOperations.get>
   /** A file of the conversation, by its digest. Rejects with `FileNotFound`, for a customer also if a tool returned it. */
-  readonly file: (conversation: string, digest: string, by?: PrincipalInput) => Promise<StoredFile>
+  readonly file: Method<typeof FileOperations.download>
   /** Totals of what models cost, by agent unless the query's `by` is set, sorted by key. Needs `prices`. */
   readonly costs: Method<typeof CostOperations.list>
   /** Undeliverable messages, newest first: 50 per page unless `limit` (to 500) is set; `after` is the last of the page before. */
@@ -240,19 +231,14 @@ export interface NodeService extends HttpMethods {
   /** Marks a dead letter as not to be sent again. */
   readonly discardDeadLetter: Method<typeof DeadLetterOperations.discard>
   /** Calls whose outcome is unknown, oldest first, at most 500. `settle` records the outcome of each. */
-  readonly unknown: (by?: PrincipalInput) => Promise<ReadonlyArray<UnknownCall>>
+  readonly unknown: Method<typeof RunOperations.unknown>
   /** The agents of this process with their tools, and at most 200 of their actors that have runs of the tenant. */
   readonly agents: Method<typeof AgentOperations.list>
   /** Work that waits for an agent that no living process hosts, sorted by agent; at most 500. */
   readonly unhosted: Method<typeof AgentOperations.unhosted>
-  readonly cancel: (run: string, by: PrincipalInput, reason: string) => Promise<void>
-  /** Records the outcome of a call whose outcome is unknown. */
-  readonly settle: (
-    run: string,
-    call: string,
-    settlement: Settlement,
-    by: PrincipalInput
-  ) => Promise<void>
+  readonly cancel: Method<typeof RunOperations.cancel>
+  /** Records the outcome of a call whose outcome is unknown: a `Settlement`, or the form of the HTTP API. */
+  readonly settle: Method<typeof RunOperations.settle>
   /** Stops every tool of `by`'s tenant, or lets them run again: here at once, elsewhere 2 s later (`KillSwitch` says the rest). */
   readonly stopTools: Method<typeof KillSwitchOperations.turn>
   /** Whether every tool of `by`'s tenant is stopped, by its own switch or by that of the process. */
@@ -269,25 +255,22 @@ export interface NodeService extends HttpMethods {
   /** Folds a run in quarantine again, and lets it continue if it folds; for operators. */
   readonly releaseRun: Method<typeof QuarantineOperations.release>
   /**
-   * Records of a run's calls, oldest first; at most 500. They are stored only with the option `record`, shortly after the call.
-   * Rejects with `RunNotFound` if there is no such run.
+   * Records of a run's calls, oldest first: 50 per page unless `limit` (to 500) is set; `after` is the last key of the page before.
+   * They are stored only with the option `record`, shortly after the call. Rejects with `RunNotFound` if there is no such run.
    */
-  readonly records: (run: string, by?: PrincipalInput) => Promise<ReadonlyArray<CallRecord>>
+  readonly records: Method<typeof RunOperations.records>
   /** What an agent remembers for a conversation's address, newest first: 50 per page unless `limit` (to 500) is set. */
-  readonly memories: (
-    query: MemoriesQuery,
-    by?: PrincipalInput
-  ) => Promise<ReadonlyArray<MemoryRow>>
+  readonly memories: Method<typeof MemoryOperations.list>
   /**
    * Removes a row from the memory. The row that it superseded, if any, is valid again. Rejects with `MemoryRefused` if the
    * address has no such row, or if the row is itself superseded.
    */
-  readonly undoMemory: (of: MemoryOf, id: string, by: PrincipalInput) => Promise<MemoryRow>
+  readonly undoMemory: Method<typeof MemoryOperations.undo>
   /**
    * Removes every memory row of the tenant that names the subject (1 to 200 characters): as its subject, in its text or in an
    * anchor. Reports where the subject still appears in other tables. Journals are not changed.
    */
-  readonly eraseMemories: (subject: string, by: PrincipalInput) => Promise<Erasure>
+  readonly eraseMemories: Method<typeof MemoryOperations.erase>
   /**
    * Erases a subject (the id of a principal) from every store of the tenant: what it said, was sent and decided, and everything
    * that names it. Journals keep digests, whose key is in the report and nowhere else. Rejects with `SubjectIsActive` while a run
@@ -297,7 +280,7 @@ export interface NodeService extends HttpMethods {
   /** Erasures in the principal's tenant, newest first: 50 per page unless `limit` (to 500) is set. For admins. */
   readonly erasures: Method<typeof ErasureOperations.list>
   /** Registers a text of record, or replaces that of its name: no copy of it can become a memory. At most 1,000 a place. */
-  readonly registerText: (text: TextOfRecord, by: PrincipalInput) => Promise<void>
+  readonly registerText: Method<typeof MemoryOperations.register>
   /**
    * Accepts an event for the principal's tenant; it is durable when this resolves. Repeating the same source and id has no
    * further effect (`isNew: false`). Rejects with `EventTypeUnknown` if events of its type are not handled.
@@ -326,16 +309,11 @@ export interface NodeService extends HttpMethods {
   /** Revokes a token: once this resolves, no process accepts it. Rejects with `TokenNotFound` if the tenant has no such token. */
   readonly revokeToken: Method<typeof TokenOperations.revoke>
   /** Tools that workers offer to run for `remote`, sorted by name; those of workers that are gone are not `available`. */
-  readonly workerTools: () => Promise<ReadonlyArray<ToolListing>>
-  /** The MCP servers, the definitions that they offer, and which of them are accepted. */
-  readonly mcpServers: () => Promise<ReadonlyArray<McpServerStatus>>
+  readonly workerTools: Method<typeof ToolOperations.workers>
+  /** The MCP servers, the definitions that they offer, and which of them are accepted. For operators. */
+  readonly mcpServers: Method<typeof ToolOperations.servers>
   /** Accepts the definition that a server offers now, by its hash. It is used from the next start on. For operators. */
-  readonly acceptMcpTool: (
-    server: string,
-    tool: string,
-    hash: string,
-    by: PrincipalInput
-  ) => Promise<McpPin>
+  readonly acceptMcpTool: Method<typeof ToolOperations.accept>
   /**
    * The methods of a feature of this service, under the names that the feature gives them:
    * `troupe.of(spectral).scans({ limit: 5 }, by)`. Throws InvalidInput for a feature that the start was not given.

@@ -4,37 +4,13 @@
  */
 import { Effect, Stream } from "effect"
 import * as Entries from "../../../src/entry/ArgumentReaders.ts"
-import type { ApprovalId, CallId, RunId } from "../../../src/value/Ids.ts"
 import type { PrincipalInput, Principal } from "../../../src/principal/Principal.ts"
-import { RunNotFound } from "../../../src/run/RunCommand.ts"
-import { discoverOffers } from "../../../src/queue/ToolOffer.ts"
 import type { Cursor, Message } from "../../../services/AgentRuntime.ts"
-import { AgentRuntime } from "../../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
-import { CallRecords } from "../../../services/CallRecords.ts"
 import { KillSwitch } from "../../../services/KillSwitch.ts"
-import { McpServers } from "../../../services/McpServers.ts"
-import { TaskStore } from "../../../services/TaskStore.ts"
-import { ToolQueue } from "../../../services/ToolQueue.ts"
 import type { Wait } from "./Answer.ts"
-import * as ChannelMethods from "./ChannelMethods.ts"
-import * as Agents from "../../service/AgentEffects.ts"
-import * as Authorizations from "../../service/AuthorizationEffects.ts"
-import * as Notices from "../../service/NoticeEffects.ts"
-import * as Approvals from "../../service/ApprovalEffects.ts"
-import * as ClientCalls from "../../service/ClientCallEffects.ts"
-import * as Conversations from "../../service/ConversationEffects.ts"
-import * as Costs from "../../service/CostEffects.ts"
-import * as DeadLetters from "../../service/DeadLetterEffects.ts"
-import * as Erasures from "../../service/ErasureEffects.ts"
-import * as KillSwitches from "../../service/KillSwitchEffects.ts"
-import * as Quarantine from "../../service/QuarantineEffects.ts"
-import * as Runs from "../../service/RunEffects.ts"
-import * as Tokens from "../../service/TokenEffects.ts"
+import { operations } from "../../service/ServiceOperations.ts"
 import { methodsOf } from "./DerivedMethods.ts"
-import * as Inspection from "./Inspection.ts"
-import { listRuns } from "./ListedRuns.ts"
-import * as Memories from "./Memories.ts"
 import { sendMessage } from "./MessageSending.ts"
 import type { NodeService, Send, Sent } from "./NodeService.ts"
 import { service_principal } from "./ServicePrincipal.ts"
@@ -121,103 +97,13 @@ export const openWatch = (id: string, after?: Cursor, by: Principal = service())
 
 const decisionMethods = {
   pending: (by = service_principal) => ApprovalDesk.use((desk) => desk.pending(by, 500)),
-  decide: (approval, decision, by) =>
-    ApprovalDesk.use((desk) => desk.decide(approval as ApprovalId, decision, by)),
-  cancel: (id, by, reason) =>
-    AgentRuntime.use((agents) => agents.interrupt(id as RunId, by, reason)),
-  settle: (id, call, settlement, by) =>
-    AgentRuntime.use((agents) => agents.settle(id as RunId, call as CallId, settlement, by)),
   stopAllTools: (stopped) => KillSwitch.use(({ turnAll }) => turnAll(stopped))
 } satisfies AsEffects
 
-const runListMethods = {
-  records: (id, by = service_principal) =>
-    Effect.gen(function* () {
-      const { tenant } = yield* Entries.entitled(by, "inspect")
-      const run_id = yield* Entries.runId(id, "run")
-      const task = yield* TaskStore.use((tasks) => tasks.read(tenant, run_id))
-      if (task === undefined) return yield* new RunNotFound({ run_id })
-      return yield* CallRecords.use((records) => records.ofRun(tenant, run_id, 500))
-    }),
-  unknown: (by = service_principal) =>
-    listRuns(by, ({ tenant }, runs) => runs.unknown({ tenant, limit: 500 }))
-} satisfies AsEffects
-
-const inspectionMethods = {
-  file: (conversation, digest, by = service_principal) => Inspection.file(conversation, digest, by)
-} satisfies AsEffects
-
-const memoryMethods = {
-  memories: (query, by = service_principal) => Memories.list(query, by),
-  undoMemory: (of, id, by) => Memories.undo(of, id, by),
-  eraseMemories: (subject, by) => Memories.erase(subject, by),
-  registerText: (text, by) => Memories.register(text, by)
-} satisfies AsEffects
-
-/** The operations that have a method, by its name. */
-export const operations = {
-  approvals: Approvals.list,
-  approval: Approvals.get,
-  clientCalls: ClientCalls.list,
-  answerClientCall: ClientCalls.answer,
-  conversations: Conversations.list,
-  messages: Conversations.get,
-  agents: Agents.list,
-  unhosted: Agents.unhosted,
-  authorize: Authorizations.grant,
-  authorizations: Authorizations.list,
-  revokeAuthorization: Authorizations.revoke,
-  bindings: Notices.bindings,
-  bind: Notices.bind,
-  unbind: Notices.unbind,
-  notices: Notices.list,
-  readNotices: Notices.read,
-  preferences: Notices.preferences,
-  prefer: Notices.prefer,
-  costs: Costs.list,
-  deadLetters: DeadLetters.list,
-  deadLetter: DeadLetters.get,
-  replayDeadLetter: DeadLetters.replay,
-  discardDeadLetter: DeadLetters.discard,
-  erase: Erasures.erase,
-  erasures: Erasures.list,
-  toolsStopped: KillSwitches.get,
-  stopTools: KillSwitches.turn,
-  quarantined: Quarantine.list,
-  rawEvents: Quarantine.events,
-  releaseRun: Quarantine.release,
-  runs: Runs.list,
-  run: Runs.get,
-  runEvents: Runs.events,
-  createToken: Tokens.create,
-  tokens: Tokens.list,
-  revokeToken: Tokens.revoke
-}
-
 const derivedMethods = methodsOf(operations) satisfies AsEffects
-
-const channelMethods = {
-  publish: (event, by) => ChannelMethods.publish(event, by)
-} satisfies AsEffects
-
-const toolMethods = {
-  workerTools: () =>
-    Effect.map(
-      ToolQueue.use((queue) => queue.list()),
-      discoverOffers
-    ),
-  mcpServers: () => McpServers.use(({ status }) => status),
-  acceptMcpTool: (server, tool, hash, by) =>
-    McpServers.use(({ accept }) => accept(server, tool, hash, by))
-} satisfies AsEffects
 
 /** All methods that return one value. */
 export const methods = {
   ...decisionMethods,
-  ...runListMethods,
-  ...inspectionMethods,
-  ...memoryMethods,
-  ...channelMethods,
-  ...toolMethods,
   ...derivedMethods
 } satisfies AsEffects

@@ -10,15 +10,11 @@ import { withDefaults } from "../../../src/value/Defaults.ts"
 import { graphAgent } from "../../../src/graph/GraphAgent.ts"
 import { inMilliseconds, milliseconds } from "../../../src/value/Times.ts"
 import { CustomerAgents } from "../../../services/AgentDirectory.ts"
-import { BlobBounds } from "../../../services/BlobStore.ts"
-import type { CallRecords } from "../../../services/CallRecords.ts"
-import type { McpPins } from "../../../services/McpPins.ts"
-import type { Outbox } from "../../../services/Outbox.ts"
-import type { Rows } from "../../../services/Rows.ts"
 import { McpServers } from "../../../services/McpServers.ts"
 import type { ModelError, ModelGateway } from "../../../services/ModelGateway.ts"
-import type { StartError as McpStartError } from "../../mcp/ImportedMcpServers.ts"
+import type * as ImportedMcpServers from "../../mcp/ImportedMcpServers.ts"
 import { RuntimeConfig } from "../../runtime/actor/RuntimeConfig.ts"
+import type * as CallRecorder from "../../runtime/feed/CallRecorder.ts"
 import { memory_bytes_min } from "../../runtime/loop/RunMemory.ts"
 import * as ModelUsageTelemetry from "../../telemetry/ModelUsageTelemetry.ts"
 import * as OpenTelemetry from "../../telemetry/OpenTelemetry.ts"
@@ -48,6 +44,7 @@ import type { AnyFeature } from "../options/Feature.ts"
 import type { PostgresStore } from "../options/ServiceOptions.ts"
 
 type FeatureError = Layer.Error<AnyFeature["layer"]>
+type FeatureNeeds = Layer.Services<AnyFeature["layer"]>
 
 /** The options with times as numbers, except those of HTTP, which are decoded separately. */
 interface PlainOptions extends Omit<
@@ -56,7 +53,7 @@ interface PlainOptions extends Omit<
 > {
   readonly drain_ms?: number
   readonly events?: Omit<EventOptions, "retention_ms"> & { readonly retention_ms?: number }
-  readonly files?: Partial<BlobBounds>
+  readonly files?: Stores.FileBounds
   readonly retention?: Stores.RetentionOptions
   readonly store?: "ephemeral" | { readonly directory: string } | PostgresStore
   readonly toolConfigs?: ToolConfigs
@@ -82,7 +79,7 @@ const plainTimes = (options: Options): PlainOptions =>
 
 /** The stores of the features over those of the service. */
 const featuresOf = ({ features = [] }: PlainOptions) =>
-  features.reduce<Layer.Layer<never, FeatureError, Outbox | Rows>>(
+  features.reduce<Layer.Layer<never, FeatureError, FeatureNeeds>>(
     (all, { layer }) => Layer.provideMerge(layer, all),
     Layer.empty
   )
@@ -100,13 +97,6 @@ const storesOf = ({ retention, store = "ephemeral" }: PlainOptions) => {
     "directory" in store ? Stores.directory(store.directory) : Stores.postgresStore(store)
   return retention === undefined ? stores : Stores.withRetention(stores, retention)
 }
-
-/** The bounds of files from the options, with defaults for the rest. */
-const filesOf = (given: PlainOptions["files"] = {}): Layer.Layer<never> =>
-  Layer.effect(
-    BlobBounds,
-    Effect.map(BlobBounds, (defaults) => withDefaults(defaults, given))
-  )
 
 /** What runs may take of V8's heap where the options do not say it: half. The rest is for what is loaded, readers and requests. */
 const heapShare = (): number => Math.max(memory_bytes_min, getHeapStatistics().heap_size_limit / 2)
@@ -130,7 +120,7 @@ const metricsOf = ({ http, telemetry }: PlainOptions): Layer.Layer<never> =>
     : Layer.mergeAll(ToolCallTelemetry.metrics, ModelUsageTelemetry.layer, ProcessTelemetry.layer)
 
 /** Loads the recorder only if `record` asks for it. */
-const recorderOf = (record = false): Effect.Effect<Layer.Layer<never, never, CallRecords>> =>
+const recorderOf = (record = false): Effect.Effect<typeof CallRecorder.layer> =>
   record
     ? Effect.map(
         Effect.promise(() => import("../../runtime/feed/CallRecorder.ts")),
@@ -141,7 +131,7 @@ const recorderOf = (record = false): Effect.Effect<Layer.Layer<never, never, Cal
 /** Loads the MCP client only if servers are declared. */
 const mcpOf = (
   options: Options["mcp"]
-): Effect.Effect<Layer.Layer<McpServers, McpStartError, McpPins>> =>
+): Effect.Effect<ReturnType<typeof ImportedMcpServers.layer>> =>
   options === undefined
     ? Effect.map(
         Effect.promise(() => import("../../mcp/NoMcpServers.ts")),
@@ -247,7 +237,7 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
     Layer.provideMerge(OpenCalls.layer),
     Layer.provideMerge(featuresOf(options)),
     Layer.provideMerge(warnWhileBuilding("its store", storesOf(options))),
-    Layer.provide(Layer.merge(filesOf(options.files), boundsOf(options))),
+    Layer.provide(Layer.merge(Stores.fileBounds(options.files), boundsOf(options))),
     Layer.provideMerge(telemetry),
     Layer.provideMerge(Layer.succeed(CustomerAgents, customer_agents)),
     Layer.provideMerge(Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto))

@@ -4,8 +4,7 @@
  */
 import type { ShuttingDown } from "../../../services/AgentRuntime.ts"
 import type { Unauthorized } from "../../../services/Credentials.ts"
-import type { JournalError } from "../../../services/RunJournal.ts"
-import type { StoreError } from "../../../services/StoreError.ts"
+import type { JournalError, StoreError } from "../../../services/StoreError.ts"
 import type { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
 import type { Described, Problem } from "../../../src/operation/Problem.ts"
 import { makeProblem } from "../../../src/operation/Problem.ts"
@@ -20,7 +19,12 @@ import type {
 import type { NotForCustomers } from "../../../src/conversation/CustomerAccess.ts"
 import type { NotEntitled } from "../../../src/principal/NotEntitled.ts"
 import type { BindingsFull } from "../../../src/conversation/ChannelBinding.ts"
-import type { FileNotFound, FilesFull, FileTooLarge } from "../../../src/conversation/Part.ts"
+import type {
+  DigestMismatch,
+  FileNotFound,
+  FilesFull,
+  FileTooLarge
+} from "../../../src/conversation/Part.ts"
 import type { ConversationNotFound } from "../../../src/conversation/Conversation.ts"
 import type {
   AddressConflict,
@@ -38,6 +42,12 @@ import type {
 } from "../../../src/delivery/IncomingEvent.ts"
 import type { DeadLetterNotFound, DeadLetterResolved } from "../../../src/delivery/OutboxMessage.ts"
 import type { InvalidInput } from "../../../src/schema/InvalidInput.ts"
+import type {
+  McpDefinitionNotOffered,
+  McpPinConflict,
+  McpToolNotFound
+} from "../../../src/mcp/McpPin.ts"
+import type { MemoryRefused } from "../../../src/memory/MemoryRefused.ts"
 import type { AnchorMismatch } from "../../../src/memory/MemoryAnchors.ts"
 import type {
   AuthorizationNotFound,
@@ -48,6 +58,7 @@ import type { SubjectIsActive } from "../../../src/erasure/Erasure.ts"
 import type { TokenNotFound, TooManyTokens } from "../../../src/permission/AccessToken.ts"
 import type { RunNotQuarantined, RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { CallNotUnknown, RunIsOver, RunNotFound } from "../../../src/run/RunCommand.ts"
+import { cutText } from "../../../src/value/CutText.ts"
 import { keepSaid } from "./StoreFaults.ts"
 
 export type PortError =
@@ -68,6 +79,7 @@ export type PortError =
   | DeadLetterNotFound
   | DeadLetterResolved
   | DecisionUnfit
+  | DigestMismatch
   | EventConflict
   | EventOutOfTime
   | EventTypeUnknown
@@ -79,6 +91,10 @@ export type PortError =
   | InvalidInput
   | JournalError
   | MailboxFull
+  | McpDefinitionNotOffered
+  | McpPinConflict
+  | McpToolNotFound
+  | MemoryRefused
   | MessageTooLarge
   | NestedTooDeep
   | NotEntitled
@@ -114,6 +130,7 @@ const kinds = {
   DeadLetterNotFound: [404, "dead-letter-not-found", "Dead letter not found"],
   DeadLetterResolved: [409, "dead-letter-resolved", "The dead letter is resolved"],
   DecisionUnfit: [409, "decision-unfit", "The decision does not fit the question"],
+  DigestMismatch: [422, "digest-mismatch", "The bytes are not those of the digest"],
   EventConflict: [409, "event-conflict", "The event came before with another content"],
   EventOutOfTime: [422, "event-out-of-time", "The event is too old, or not yet due"],
   EventTypeUnknown: [422, "event-type-unknown", "Nothing is done about events of this type"],
@@ -125,6 +142,14 @@ const kinds = {
   InvalidInput: [400, "invalid-input", "A value is not what it must be"],
   JournalError: [503, "store-unavailable", "A store did not answer"],
   MailboxFull: [429, "mailbox-full", "Too many messages wait"],
+  McpDefinitionNotOffered: [
+    409,
+    "mcp-definition-not-offered",
+    "The server offers another definition"
+  ],
+  McpPinConflict: [409, "mcp-pin-conflict", "Another definition was accepted meanwhile"],
+  McpToolNotFound: [404, "mcp-tool-not-found", "MCP tool not found"],
+  MemoryRefused: [409, "memory-refused", "The memory cannot be changed so"],
   MessageTooLarge: [413, "message-too-large", "The message is too large"],
   NestedTooDeep: [403, "nested-too-deep", "Runs start one another too deep"],
   NotEntitled: [403, "not-entitled", "Not entitled"],
@@ -217,6 +242,11 @@ const runDetail = (error: RunIsOver | RunNotFound | RunNotQuarantined | RunQuara
 
 const otherDetail = (
   error:
+    | DigestMismatch
+    | McpDefinitionNotOffered
+    | McpPinConflict
+    | McpToolNotFound
+    | MemoryRefused
     | BindingsFull
     | EventConflict
     | EventOutOfTime
@@ -227,6 +257,13 @@ const otherDetail = (
     | Unauthorized
 ): string => {
   switch (error._tag) {
+    case "McpDefinitionNotOffered":
+    case "McpPinConflict":
+    case "McpToolNotFound":
+    case "MemoryRefused":
+      return `${cutText(error.message, 300)}.`
+    case "DigestMismatch":
+      return "They were changed on the way, or the digest is another file's. Nothing was stored."
     case "NotForCustomers":
       return error.message
     case "TokenNotFound":

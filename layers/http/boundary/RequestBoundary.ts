@@ -23,18 +23,13 @@ import { cutText } from "../../../src/value/CutText.ts"
 import { readJson } from "../../../src/value/BoundedJson.ts"
 import type { JsonRefused } from "../../../src/value/BoundedJson.ts"
 import { schemaIssues } from "../../../src/schema/SchemaIssues.ts"
-import { principalHasRole } from "../../../src/principal/Principal.ts"
-import type { Principal } from "../../../src/principal/Principal.ts"
+import { rightRefusal, rolesFor } from "../../../src/principal/Rights.ts"
 import { hasBody, isSmallBody } from "./RequestAdmission.ts"
 import { HttpSettings } from "./HttpSettings.ts"
 import { makeLog } from "./StoreFaults.ts"
 import { Limits } from "./Limits.ts"
 import { invalidRequest, issues_max, issuesIn, parametersOf } from "./Parameters.ts"
 import { forbidden, problemOf } from "./Problems.ts"
-
-/** Whether the principal has one of the roles that the endpoint accepts. No other role implies `customer`. */
-const mayUse = (principal: Principal, endpoint: HttpApiEndpoint.Top): boolean =>
-  principalHasRole(principal, Context.get(endpoint.annotations, Needs))
 
 const authentication: Layer.Layer<Authentication, never, Credentials | Limits> = Layer.effect(
   Authentication,
@@ -47,8 +42,9 @@ const authentication: Layer.Layer<Authentication, never, Credentials | Limits> =
         const request = yield* HttpServerRequest.HttpServerRequest
         const principal = yield* Effect.mapError(credentials.verify(credential), problemOf)
         yield* limits.request(principal)
-        if (!mayUse(principal, endpoint)) {
-          const needs = Context.get(endpoint.annotations, Needs).join(", ")
+        const right = Context.get(endpoint.annotations, Needs)
+        if (rightRefusal(principal, right) !== undefined) {
+          const needs = rolesFor(right).join(", ") || "admin"
           return yield* Effect.fail(forbidden(`This needs one of the roles ${needs}.`))
         }
         const parameters = parametersOf(endpoint)

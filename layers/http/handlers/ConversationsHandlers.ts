@@ -1,28 +1,26 @@
 /**
  * Handlers of messages, conversations and their events.
  */
-import { Deferred, Effect, Result } from "effect"
+import { Context, Deferred, Effect, Result } from "effect"
 import type { Layer } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
+import { CustomerAgents } from "../../../services/AgentDirectory.ts"
 import { AgentRuntime } from "../../../services/AgentRuntime.ts"
 import type { Message } from "../../../services/AgentRuntime.ts"
-import { ConversationStore } from "../../../services/ConversationStore.ts"
 import { Credentials } from "../../../services/Credentials.ts"
-import type { Accepted } from "../../../services/TaskStore.ts"
-import { TaskStore } from "../../../services/TaskStore.ts"
 import type { Authentication, RequestBody, Validation } from "../../../src/operation/Boundary.ts"
 import { CurrentPrincipal, CurrentToken } from "../../../src/operation/Boundary.ts"
 import { makeProblem } from "../../../src/operation/Problem.ts"
 import { TroupeApi } from "../../../src/operation/TroupeApi.ts"
-import type { AgentName } from "../../../src/value/Ids.ts"
 import { nestingOf } from "../../../src/run/Nesting.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
-import { isLimitedToOwn } from "../../../src/principal/Rights.ts"
-import { conversationFor, isStillValid, readsAsCustomer, refusalOf } from "../boundary/Access.ts"
+import { isStillValid } from "../boundary/Access.ts"
 import { linkBase } from "../boundary/MountPath.ts"
 import * as Conversations from "../../service/ConversationEffects.ts"
+import { isCustomer } from "../../service/CustomerRules.ts"
+import { newestFollowed, recipient } from "../../service/MessageEffects.ts"
 import { handlerOf } from "./DerivedHandlers.ts"
 import * as EventStream from "../stream/EventStream.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
@@ -33,7 +31,11 @@ import type { Unread } from "../stream/UnreadFrames.ts"
 import { makeUnread } from "../stream/UnreadFrames.ts"
 
 /** The `Location` is that of the run or, for a customer, who may not read runs, that of the conversation. */
-const acceptedResponse = ({ task }: Accepted, by: Principal, base: string) =>
+const acceptedResponse = (
+  { task }: Effect.Success<ReturnType<AgentRuntime["Service"]["send"]>>,
+  by: Principal,
+  base: string
+) =>
   HttpApiSchema.withHeaders({
     body: {
       task_id: task.id,
@@ -43,7 +45,7 @@ const acceptedResponse = ({ task }: Accepted, by: Principal, base: string) =>
       status: task.status
     },
     headers: {
-      location: readsAsCustomer(by)
+      location: isCustomer(by)
         ? `${base}/v1/conversations/${task.conversation}`
         : `${base}/v1/runs/${task.id}`
     }
@@ -74,31 +76,43 @@ const aheadOf = (newest: number) =>
     `The newest run of this conversation is ${newest}. Begin again without a cursor.`
   )
 
-/** The ports, settings and bounds that the handlers need. */
+/** What the effects need, and the bounds of messages. */
 interface Surface {
-  readonly runtime: AgentRuntime["Service"]
-  readonly store: ConversationStore["Service"]
+  readonly services: Context.Context<Services>
   readonly limits: Limits["Service"]
-  readonly customer_agents: ReadonlyArray<AgentName>
   readonly base_path: string
 }
 
-const malformed_title = "The baggage is malformed"
+type Services =
+  | AgentRuntime
+  | Effect.Services<ReturnType<typeof newestFollowed> | ReturnType<typeof recipient>>
 
 const send = Effect.fnUntraced(function* (
-  { base_path, customer_agents, limits, runtime }: Surface,
-  { baggage, ...given }: Message & { readonly baggage: string | undefined },
+  { base_path, limits, services }: Surface,
+  {
+    baggage,
+    ...given
+  }: Omit<Message, "agent"> & {
+    readonly baggage: string | undefined
+  } & Parameters<typeof recipient>[0],
   by: Principal
 ) {
+  const agent = yield* recipient(given, by).pipe(
+    Effect.mapError((error) => problemOf(error)),
+    Effect.provideContext(services)
+  )
   const nested = nestingOf(baggage)
   if (Result.isFailure(nested)) {
-    return yield* Effect.fail(makeProblem(400, "bad-baggage", malformed_title, nested.failure))
+    return yield* Effect.fail(
+      makeProblem(400, "bad-baggage", "The baggage is malformed", nested.failure)
+    )
   }
-  const message = { ...given, nested: nested.success }
-  const refusal = refusalOf(by, "send", message.agent, customer_agents)
-  if (refusal !== undefined) return yield* Effect.fail(refusal)
   yield* limits.message(by)
-  const accepted = yield* Effect.mapError(runtime.send(message, by), (error) => problemOf(error))
+  const message: Message = { ...given, agent, nested: nested.success }
+  const accepted = yield* Effect.mapError(
+    Context.get(services, AgentRuntime).send(message, by),
+    (error) => problemOf(error)
+  )
   const request = yield* HttpServerRequest.HttpServerRequest
   return acceptedResponse(accepted, by, linkBase(request, base_path))
 })
@@ -135,49 +149,38 @@ const streamOptions = {
 export const layer: Layer.Layer<
   HttpApiGroup.Service<"troupe", "conversations">,
   never,
-  | AgentRuntime
-  | ConversationStore
-  | Credentials
-  | Limits
-  | Readiness
-  | TaskStore
-  | Authentication
-  | Validation
-  | RequestBody
+  Services | Credentials | Limits | Readiness | Authentication | Validation | RequestBody
 > = HttpApiBuilder.group(
   TroupeApi,
   "conversations",
   Effect.fnUntraced(function* (handlers) {
-    const runtime = yield* AgentRuntime
-    const store = yield* ConversationStore
-    const tasks = yield* TaskStore
     const limits = yield* Limits
     const credentials = yield* Credentials
     const { stopping } = yield* Readiness
     const settings = yield* HttpSettings
     const { base_path, customer_agents, heartbeat_ms, unread_units_max } = settings
-    const surface: Surface = { runtime, store, limits, customer_agents, base_path }
+    const services = Context.add(
+      yield* Effect.context<Services>(),
+      CustomerAgents,
+      customer_agents
+    ) as Context.Context<Services>
+    const runtime = Context.get(services, AgentRuntime)
+    const surface: Surface = { services, limits, base_path }
     const unread = makeUnread(unread_units_max)
 
-    const withStore = Effect.provideService(ConversationStore, store)
+    const withServices = Effect.provideContext(services)
     return handlers.handleAll({
-      list: (request) => withStore(handlerOf(Conversations.list, settings)(request)),
-      get: (request) => withStore(handlerOf(Conversations.get, settings)(request)),
+      list: (request) => withServices(handlerOf(Conversations.list, settings)(request)),
+      get: (request) => withServices(handlerOf(Conversations.get, settings)(request)),
       send: Effect.fnUntraced(function* ({ headers, payload }) {
         const by = yield* CurrentPrincipal
         return yield* send(surface, { ...payload, ...headersOf(headers) }, by)
       }),
       sendTo: Effect.fnUntraced(function* ({ headers, params, payload }) {
         const by = yield* CurrentPrincipal
-        // A customer may name only conversations that it began: an id of its own choice might belong to somebody else.
-        if (isLimitedToOwn(by, "send")) {
-          yield* conversationFor(store.get, by, "send", params.id, customer_agents)
-        }
-        const agent =
-          payload.agent ?? (yield* Effect.mapError(runtime.currentAgent(params.id, by), problemOf))
         return yield* send(
           surface,
-          { ...payload, ...headersOf(headers), agent, conversation: params.id },
+          { ...payload, ...headersOf(headers), conversation: params.id },
           by
         )
       }),
@@ -185,19 +188,16 @@ export const layer: Layer.Layer<
         const by = yield* CurrentPrincipal
         const cursor = EventStream.parseCursor(headers["last-event-id"] ?? query.after)
         if (cursor === undefined) return yield* Effect.fail(badCursor)
-        yield* conversationFor(store.read, by, "follow", params.id, customer_agents)
-        if (cursor.ordinal > 0) {
-          const newest = yield* Effect.mapError(
-            tasks.newestOrdinal(by.tenant, params.id),
-            problemOf
-          )
-          if (cursor.ordinal > newest) return yield* Effect.fail(aheadOf(newest))
-        }
+        const newest = yield* newestFollowed(params.id, cursor.ordinal, by).pipe(
+          Effect.mapError((error) => problemOf(error)),
+          withServices
+        )
+        if (cursor.ordinal > newest) return yield* Effect.fail(aheadOf(newest))
         yield* limits.stream(by)
         const request = yield* HttpServerRequest.HttpServerRequest
         const { account, cut } = yield* openAccount(unread, request)
         const stream = EventStream.bytes(runtime.openFeed(params.id, cursor, by), {
-          customer: readsAsCustomer(by),
+          customer: isCustomer(by),
           heartbeat_ms,
           goesOn: isStillValid(credentials, yield* CurrentToken),
           // The reader of a Web response may transfer the memory that it gets.

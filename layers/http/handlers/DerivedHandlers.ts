@@ -1,9 +1,8 @@
 /**
- * The handlers of a group of operations. They follow from the declarations and the effects: the parts of a request are one input,
+ * The handlers of groups of operations. They follow from the declarations and the effects: the parts of a request are one input,
  * an error is its problem, and there is no rule here.
  */
-import { Effect } from "effect"
-import type { Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
 import { CustomerAgents } from "../../../services/AgentDirectory.ts"
@@ -12,13 +11,14 @@ import { CurrentPrincipal, CurrentToken } from "../../../src/operation/Boundary.
 import type { Described } from "../../../src/operation/Problem.ts"
 import { CallerToken } from "../../../src/operation/Operation.ts"
 import { TroupeApi } from "../../../src/operation/TroupeApi.ts"
+import type { AddedGroup } from "../../service/AddedGroups.ts"
 import type { AnyServed, ServicesOf } from "../../service/Served.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
 import type { PortError } from "../boundary/Problems.ts"
 import { anyProblemOf } from "../boundary/Problems.ts"
 
-/** The effects of a group's operations, each under its own name for TypeScript: usually a module of `layers/service`. */
 type Failure = PortError | Described
+/** The effects of a group's operations, each under its own name for TypeScript: a module of `layers/service`. */
 type Effects = Readonly<Record<string, AnyServed<Failure>>>
 
 /** What was decoded of a request, by its parts. */
@@ -47,15 +47,10 @@ interface Building {
   readonly handleAll: (handlers: Readonly<Record<string, unknown>>) => unknown
 }
 
-/** Throws where an operation of the group has no effect. `api`: another one than that of every service, which has the group. */
-export const group = <
-  const Name extends keyof (typeof TroupeApi)["groups"] & string,
-  const All extends Effects
->(
-  name: Name,
-  all: All,
-  api: typeof TroupeApi = TroupeApi
-) => {
+type GroupName = keyof (typeof TroupeApi)["groups"] & string
+
+/** Throws where an operation of the group has no effect. */
+const groupLayer = (api: typeof TroupeApi, name: GroupName, all: Effects) => {
   const served = new Map(Object.values(all).map((each) => [each.operation.id, each]))
   const handlersFor = (settings: HttpSettings) =>
     Object.fromEntries(Array.from(served, ([id, each]) => [id, handlerOf(each, settings)]))
@@ -64,9 +59,31 @@ export const group = <
   return HttpApiBuilder.group(api, name, ((building: Building) =>
     Effect.map(HttpSettings, (settings) =>
       building.handleAll(handlersFor(settings))
-    )) as never) as unknown as Layer.Layer<
-    HttpApiGroup.Service<"troupe", Name>,
-    never,
-    ServicesOf<All[keyof All]> | Authentication | RequestBody | Validation
-  >
+    )) as never) as unknown as Layer.Layer<never>
 }
+
+/** The handlers of groups whose operations all have an effect. */
+export const layer = <const All extends Readonly<Partial<Record<GroupName, Effects>>>>(all: All) =>
+  Layer.mergeAll(
+    Layer.empty,
+    ...Object.entries(all).map(([name, each]) =>
+      groupLayer(TroupeApi, name as GroupName, each as Effects)
+    )
+  ) as unknown as Layer.Layer<
+    HttpApiGroup.Service<"troupe", keyof All & string>,
+    never,
+    | { readonly [G in keyof All]: ServicesOf<Extract<All[G][keyof All[G]], AnyServed>> }[keyof All]
+    | Authentication
+    | RequestBody
+    | Validation
+  >
+
+/**
+ * The handlers of groups that features add to the API. What they need comes with the groups, as `AddedGroups` says, so that no
+ * type has to name it.
+ */
+export const added = (api: typeof TroupeApi, groups: ReadonlyArray<AddedGroup>) =>
+  Layer.mergeAll(
+    Layer.empty,
+    ...groups.map(({ effects, id }) => groupLayer(api, id as GroupName, effects))
+  ) as Layer.Layer<never, never, Authentication>

@@ -4,7 +4,6 @@
  */
 import { ByteSize, Effect, Result, Schema, Stream } from "effect"
 import type { Layer } from "effect"
-import { Digest } from "effect/crypto"
 import { Base64, Hex } from "effect/encoding"
 import {
   HttpIncomingMessage,
@@ -14,25 +13,14 @@ import {
 } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
-import type { HeldBlob } from "../../../services/BlobStore.ts"
-import { BlobBounds, BlobStore, shareOf } from "../../../services/BlobStore.ts"
-import { ConversationStore } from "../../../services/ConversationStore.ts"
+import { CustomerAgents } from "../../../services/AgentDirectory.ts"
 import type { Authentication, Validation } from "../../../src/operation/Boundary.ts"
 import { CurrentPrincipal } from "../../../src/operation/Boundary.ts"
 import { makeProblem } from "../../../src/operation/Problem.ts"
 import { TroupeApi } from "../../../src/operation/TroupeApi.ts"
-import type { FilePart } from "../../../src/conversation/Part.ts"
-import {
-  FileName,
-  FileNotFound,
-  fileTypeOf,
-  FileTooLarge,
-  MediaType
-} from "../../../src/conversation/Part.ts"
-import { isFileForCustomers } from "../../../src/conversation/CustomerView.ts"
-import type { Principal } from "../../../src/principal/Principal.ts"
+import { FileName, FileTooLarge, MediaType } from "../../../src/conversation/Part.ts"
 import { withoutInvisible } from "../../../src/value/InvisibleText.ts"
-import { conversationFor, readsAsCustomer } from "../boundary/Access.ts"
+import * as Files from "../../service/FileEffects.ts"
 import { rangeOf } from "../stream/ByteRange.ts"
 import { readFileForm } from "../stream/FileForm.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
@@ -67,13 +55,6 @@ const badForm = makeProblem(
   "malformed-form",
   "The form cannot be read",
   "It has one file, in the field named file, and may have its SHA-256 in hex, in the field named digest."
-)
-
-const badDigest = makeProblem(
-  422,
-  "digest-mismatch",
-  "The bytes are not those of the digest",
-  "They were changed on the way, or the digest is another file's. Nothing was stored."
 )
 
 const beyond = makeProblem(
@@ -134,17 +115,21 @@ const readUpload = Effect.fnUntraced(function* (name: string | undefined, bytes_
   if (uploaded.name !== undefined && !isFileName(uploaded.name)) return yield* Effect.fail(badName)
   if (uploaded.data.length === 0) return yield* Effect.fail(nothing)
   if (uploaded.data.length > bytes_max) return yield* Effect.fail(tooLarge)
+  const { name: named, ...file } = uploaded
   return {
-    ...uploaded,
+    ...file,
+    ...(named === undefined ? undefined : { name: named }),
     digest: uploaded.digest ?? contentDigest(request.headers["content-digest"])
   }
 })
+
+type OpenFile = Effect.Success<ReturnType<typeof Files.open>>
 
 /**
  * The `Content-Disposition` with both forms of the name (RFC 6266): one for old clients, without characters that could end it,
  * and the complete one.
  */
-const disposition = ({ media_type, name }: HeldBlob): string => {
+const disposition = ({ media_type, name }: OpenFile): string => {
   const [, end = "bin"] = /\/([a-z0-9]+)$/.exec(media_type) ?? []
   // A direction mark would show the file name `gnp.exe` as `exe.png`.
   const whole = withoutInvisible(name ?? "") || `file.${end}`
@@ -156,7 +141,7 @@ const disposition = ({ media_type, name }: HeldBlob): string => {
   return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`
 }
 
-const headersOf = (file: HeldBlob) => ({
+const headersOf = (file: OpenFile) => ({
   "accept-ranges": "bytes",
   "content-disposition": disposition(file),
   "cross-origin-resource-policy": "same-origin",
@@ -164,14 +149,9 @@ const headersOf = (file: HeldBlob) => ({
 })
 
 /** Serves the file, or the part of it that was asked for, reading it from the store as the client takes it. */
-const serve = (
-  blobs: BlobStore["Service"],
-  { tenant }: Principal,
-  file: HeldBlob,
-  range: string | undefined
-) => {
+const serve = (file: OpenFile, range: string | undefined) => {
   const headers = headersOf(file)
-  const { digest, media_type, size } = file
+  const { media_type, read, size } = file
   const piece = rangeOf(range, size)
   if (piece === "beyond") {
     return HttpServerResponse.setHeaders(ProblemDetails.toResponse({ ...beyond }), {
@@ -184,12 +164,12 @@ const serve = (
     at >= to
       ? Effect.succeed(undefined)
       : Effect.map(
-          blobs.read(tenant, digest, at, Math.min(piece_bytes, to - at)),
+          read(at, Math.min(piece_bytes, to - at)),
           // If the file was removed meanwhile, the body ends early, which its length reveals.
-          (read) =>
-            read === undefined || read.length === 0
+          (piece) =>
+            piece === undefined || piece.length === 0
               ? undefined
-              : ([read, at + read.length] as const)
+              : ([piece, at + piece.length] as const)
         )
   )
   return HttpServerResponse.stream(bytes, {
@@ -203,63 +183,39 @@ const serve = (
   })
 }
 
+type Services = Effect.Services<ReturnType<typeof Files.keep> | ReturnType<typeof Files.open>>
+
 export const layer: Layer.Layer<
   HttpApiGroup.Service<"troupe", "files">,
   never,
-  BlobStore | ConversationStore | Digest.Digest | Limits | Authentication | Validation
+  Services | Limits | Authentication | Validation
 > = HttpApiBuilder.group(
   TroupeApi,
   "files",
   Effect.fnUntraced(function* (handlers) {
-    const blobs = yield* BlobStore
-    const digester = yield* Digest.Digest
+    const services = yield* Effect.context<Services>()
     const limits = yield* Limits
-    const store = yield* ConversationStore
-    const bounds = yield* BlobBounds
+    const bytes_max = yield* Files.bytesMax
     const { customer_agents } = yield* HttpSettings
-    const take = Effect.fnUntraced(function* (by: Principal, given: string | undefined) {
-      const {
-        data,
-        digest: stated,
-        media_type,
-        name
-      } = yield* readUpload(given, bounds.file_bytes_max)
-      const digest = yield* digester.digestHex(Digest.sha256, data)
-      if (stated !== undefined && stated !== digest) return yield* Effect.fail(badDigest)
-      const label = { digest, media_type, ...(name === undefined ? undefined : { name }) }
-      yield* Effect.mapError(
-        blobs.put(
-          by.tenant,
-          label,
-          data,
-          { uploaded_by: by.id },
-          bounds.tenant_bytes_max,
-          shareOf(bounds, by)
-        ),
-        problemOf
-      )
-      return { type: fileTypeOf(media_type), ...label, size: data.length } satisfies FilePart
-    })
 
     return handlers.handleAll({
       upload: Effect.fnUntraced(function* ({ query }) {
         const by = yield* CurrentPrincipal
         yield* limits.message(by)
-        return yield* limits.upload(by, take(by, query.name))
+        const kept = Effect.flatMap(readUpload(query.name, bytes_max), (uploaded) =>
+          Effect.mapError(Files.keep(uploaded, by), (error) => problemOf(error))
+        )
+        return yield* limits.upload(by, Effect.provideContext(kept, services))
       }),
       download: Effect.fnUntraced(function* ({ headers, params }) {
         const by = yield* CurrentPrincipal
-        yield* conversationFor(store.read, by, "follow", params.id, customer_agents)
-        const held = yield* Effect.mapError(
-          blobs.heldBy(by.tenant, params.id, params.digest),
-          problemOf
+        const file = yield* Files.open(params, by).pipe(
+          Effect.mapError((error) => problemOf(error)),
+          Effect.provideService(CustomerAgents, customer_agents),
+          Effect.provideContext(services)
         )
-        const file = held.find(({ as }) => !readsAsCustomer(by) || isFileForCustomers(as))
-        if (file === undefined) {
-          return yield* Effect.fail(problemOf(new FileNotFound({ digest: params.digest })))
-        }
         // Files have no validators, so no `If-Range` can match (RFC 9110, section 13.1.5).
-        return serve(blobs, by, file, headers["if-range"] === undefined ? headers.range : undefined)
+        return serve(file, headers["if-range"] === undefined ? headers.range : undefined)
       })
     })
   })

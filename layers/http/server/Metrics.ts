@@ -8,9 +8,8 @@ import type { Layer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse, ProblemDetails } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
 import { Credentials, Unauthorized } from "../../../services/Credentials.ts"
-import { staff_roles } from "../../../src/operation/Boundary.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
-import { principalHasRole } from "../../../src/principal/Principal.ts"
+import { rightRefusal } from "../../../src/principal/Rights.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
 import { invalidRequest, issuesIn, noParameters } from "../boundary/Parameters.ts"
 import { forbidden, problemOf } from "../boundary/Problems.ts"
@@ -22,11 +21,13 @@ const remembered_max = 100
 /** A longer one is verified, and not remembered: no such token is good. */
 const token_length_max = 1_000
 
+const isStaff = (principal: Principal): boolean => rightRefusal(principal, "inspect") === undefined
+
 /** Verifies tokens. While their store is away, those that were good before are: metrics are needed most then. */
 const makeCheck = (credentials: Credentials["Service"]) => {
   const good = new Map<string, { readonly principal: Principal; readonly at: number }>()
   const remember = (digest: string, principal: Principal, at: number): void => {
-    if (!principalHasRole(principal, staff_roles)) return
+    if (!isStaff(principal)) return
     if (good.size >= remembered_max && !good.has(digest)) good.clear()
     good.set(digest, { principal, at })
   }
@@ -64,7 +65,7 @@ export const layer: Layer.Layer<never, never, Credentials | HttpRouter.HttpRoute
     })
     const guarded = Effect.gen(function* () {
       const principal = yield* check(yield* HttpServerRequest.HttpServerRequest)
-      if (principalHasRole(principal, staff_roles)) return yield* text
+      if (isStaff(principal)) return yield* text
       return ProblemDetails.toResponse({ ...forbidden("Metrics are for staff.") })
     }).pipe(
       Effect.catch((error) => Effect.succeed(ProblemDetails.toResponse({ ...problemOf(error) })))

@@ -3,7 +3,7 @@
  */
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { Erasure } from "../../../services/MemoryStore.ts"
+import type { ErasedMemories } from "../../../src/erasure/Erasure.ts"
 import { page_max } from "../../../services/MemoryStore.ts"
 import type { Tenant } from "../../../src/value/Ids.ts"
 import { forEachPage } from "../../../src/value/Pages.ts"
@@ -87,6 +87,10 @@ export const eraseSubject = Effect.fnUntraced(function* (
   subject: string
 ) {
   const erased = yield* eraseMemories(sql, tenant, subject)
-  const report: Erasure = { subject, erased, scanned: yield* scanTables(sql, tenant, subject) }
+  const report: ErasedMemories = {
+    subject,
+    erased,
+    scanned: yield* scanTables(sql, tenant, subject)
+  }
   return report
 })

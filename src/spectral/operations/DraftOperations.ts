@@ -11,6 +11,7 @@ import { RecordId } from "../platform/contracts/RecordId.ts"
 
 export const list = operation({
   id: "list",
+  name: "drafts",
   method: "GET",
   path: "/v1/drafts",
   query: Schema.Struct({
@@ -35,6 +36,7 @@ const params = Schema.Struct({ draft_id: DraftId })
 
 export const get = operation({
   id: "get",
+  name: "draft",
   method: "GET",
   path: "/v1/drafts/:draft_id",
   params,
@@ -47,6 +49,7 @@ export const get = operation({
 
 export const publish = operation({
   id: "publish",
+  name: "publishDraft",
   method: "POST",
   path: "/v1/drafts/:draft_id/publish",
   params,
@@ -67,6 +70,7 @@ export const publish = operation({
 
 export const withdraw = operation({
   id: "withdraw",
+  name: "withdrawDraft",
   method: "POST",
   path: "/v1/drafts/:draft_id/withdraw",
   params,

@@ -25,6 +25,7 @@ const pageOf = <Item extends Schema.Codec<unknown, unknown>, Id extends Schema.C
 
 export const listScans = operation({
   id: "listScans",
+  name: "scans",
   method: "GET",
   path: "/v1/scans",
   query: Schema.Struct({
@@ -41,6 +42,7 @@ export const listScans = operation({
 
 export const getScan = operation({
   id: "getScan",
+  name: "scan",
   method: "GET",
   path: "/v1/scans/:scan_id",
   params: Schema.Struct({ scan_id: ScanId }),
@@ -55,6 +57,7 @@ const cluster = Schema.Struct({ cluster_id: ClusterId })
 
 export const listClusters = operation({
   id: "listClusters",
+  name: "failureClusters",
   method: "GET",
   path: "/v1/failure-clusters",
   query: Schema.Struct({
@@ -72,6 +75,7 @@ export const listClusters = operation({
 
 export const getCluster = operation({
   id: "getCluster",
+  name: "failureCluster",
   method: "GET",
   path: "/v1/failure-clusters/:cluster_id",
   params: cluster,
@@ -84,6 +88,7 @@ export const getCluster = operation({
 
 export const listFailures = operation({
   id: "listFailures",
+  name: "failures",
   method: "GET",
   path: "/v1/failure-clusters/:cluster_id/failures",
   params: cluster,
@@ -100,6 +105,7 @@ const changeset = Schema.Struct({ changeset_id: ChangesetId })
 
 export const listChangesets = operation({
   id: "listChangesets",
+  name: "changesets",
   method: "GET",
   path: "/v1/changesets",
   query: Schema.Struct({
@@ -116,6 +122,7 @@ export const listChangesets = operation({
 
 export const getChangeset = operation({
   id: "getChangeset",
+  name: "changeset",
   method: "GET",
   path: "/v1/changesets/:changeset_id",
   params: changeset,
@@ -128,6 +135,7 @@ export const getChangeset = operation({
 
 export const review = operation({
   id: "review",
+  name: "reviewChangeset",
   method: "POST",
   path: "/v1/changesets/:changeset_id/review",
   params: changeset,

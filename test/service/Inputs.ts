@@ -1,0 +1,205 @@
+/** Inputs of each operation, for both of its surfaces. */
+import type { operations } from "../../layers/service/ServiceOperations.ts"
+
+export const none = "00000000-0000-4000-8000-000000000000"
+/** These stand for the run of the service that is asked, and its conversation. */
+export const its_run = "the run"
+export const its_conversation = "the conversation"
+/** A question of another run. */
+export const its_question = "the question"
+
+const event = {
+  specversion: "1.0",
+  id: "e-1",
+  source: "/platform",
+  type: "nothing.of.ours",
+  time: "2026-01-01T00:00:00Z",
+  data: {}
+}
+
+export type Name = keyof typeof operations
+export type Input = Readonly<Record<string, unknown>>
+
+/** Inputs of each operation, and what an admin gets for them: a value, or the tag of an error. */
+export const cases: Readonly<Record<Name, ReadonlyArray<readonly [input: Input, gives: string]>>> =
+  {
+    costs: [
+      [{ by: "agent" }, "value"],
+      [{ from: 2, to: 1 }, "InvalidInput"],
+      [{ limit: 501 }, "InvalidInput"]
+    ],
+    deadLetters: [
+      [{}, "value"],
+      [{ after: "x" }, "InvalidInput"],
+      [{ colour: "red" }, "InvalidInput"]
+    ],
+    deadLetter: [
+      [{ event_id: none }, "DeadLetterNotFound"],
+      [{ event_id: "x" }, "InvalidInput"]
+    ],
+    replayDeadLetter: [
+      [{ event_id: none, reason: "again" }, "DeadLetterNotFound"],
+      [{ event_id: none, reason: "" }, "InvalidInput"]
+    ],
+    discardDeadLetter: [[{ event_id: none, reason: "old" }, "DeadLetterNotFound"]],
+    erase: [
+      [{ subject: "nobody" }, "value"],
+      [{ subject: "" }, "InvalidInput"]
+    ],
+    erasures: [
+      [{ limit: 5 }, "value"],
+      [{ limit: 0 }, "InvalidInput"]
+    ],
+    toolsStopped: [[{}, "value"]],
+    stopTools: [
+      [{ on: true }, "value"],
+      [{ on: "no" }, "InvalidInput"]
+    ],
+    quarantined: [
+      [{}, "value"],
+      [{ after: "x" }, "InvalidInput"]
+    ],
+    rawEvents: [
+      [{ id: none }, "RunNotFound"],
+      [{ id: its_run }, "RunNotQuarantined"],
+      [{ id: none, after: -2 }, "InvalidInput"]
+    ],
+    releaseRun: [
+      [{ id: none }, "RunNotFound"],
+      [{ id: "x" }, "InvalidInput"]
+    ],
+    runs: [
+      [{ limit: 5 }, "value"],
+      [{ status: "lost" }, "InvalidInput"]
+    ],
+    run: [
+      [{ id: its_run }, "value"],
+      [{ id: none }, "RunNotFound"]
+    ],
+    runEvents: [
+      [{ id: its_run, limit: 2 }, "value"],
+      [{ id: its_run, after: 2 }, "value"],
+      [{ id: none }, "RunNotFound"]
+    ],
+    createToken: [
+      [{ name: "n", roles: ["viewer"] }, "value"],
+      [{ name: "n", roles: [] }, "InvalidInput"],
+      [{ name: "n", roles: ["viewer"], tenant: "globex" }, "InvalidInput"]
+    ],
+    tokens: [[{ limit: 5 }, "value"]],
+    revokeToken: [[{ id: none }, "TokenNotFound"]],
+    approvals: [
+      [{ status: "pending" }, "value"],
+      [{ status: "lost" }, "InvalidInput"]
+    ],
+    approval: [[{ id: none }, "ApprovalNotFound"]],
+    clientCalls: [
+      [{ id: its_run }, "ConversationNotFound"],
+      [{ id: its_conversation }, "value"]
+    ],
+    answerClientCall: [
+      [{ id: none, result: { at: 1 } }, "ApprovalNotFound"],
+      [{ id: none, error: "" }, "InvalidInput"],
+      [{ id: none, result: 1, error: "x" }, "InvalidInput"]
+    ],
+    conversations: [
+      [{ limit: 5 }, "value"],
+      [{ limit: -1 }, "InvalidInput"]
+    ],
+    messages: [
+      [{ id: its_conversation, limit: 1 }, "value"],
+      [{ id: its_conversation, after: 0 }, "value"],
+      [{ id: "nobody" }, "ConversationNotFound"]
+    ],
+    agents: [[{}, "value"]],
+    unhosted: [[{}, "value"]],
+    authorize: [
+      [{ agent: "shop", action: "refund" }, "value"],
+      [{ agent: "shop", action: "refund", uses_max: 0 }, "InvalidInput"],
+      [{ agent: "nobody", action: "refund" }, "AgentNotFound"],
+      [{ agent: "shop", action: "read" }, "AuthorizationRefused"]
+    ],
+    authorizations: [
+      [{ all: true, limit: 5 }, "value"],
+      [{ all: "yes" }, "InvalidInput"]
+    ],
+    revokeAuthorization: [[{ id: none }, "AuthorizationNotFound"]],
+    bind: [
+      [
+        { id: "nobody", channel: "in_app", address: "olga", recipient: "olga" },
+        "ConversationNotFound"
+      ],
+      [{ id: "nobody", channel: "", address: "olga", recipient: "olga" }, "InvalidInput"]
+    ],
+    unbind: [[{ id: "nobody", channel: "slack", address: "C1" }, "ConversationNotFound"]],
+    bindings: [[{ id: "nobody" }, "ConversationNotFound"]],
+    notices: [
+      [{ unread: true }, "value"],
+      [{ after: 7 }, "InvalidInput"]
+    ],
+    readNotices: [
+      [{ ids: [none] }, "value"],
+      [{ ids: [] }, "InvalidInput"]
+    ],
+    preferences: [[{}, "value"]],
+    prefer: [
+      [{ channels: { slack: "off" } }, "value"],
+      [{ channels: { slack: "sometimes" } }, "InvalidInput"]
+    ],
+    records: [
+      [{ id: its_run }, "value"],
+      [{ id: its_run, limit: 0 }, "InvalidInput"],
+      [{ id: none }, "RunNotFound"]
+    ],
+    unknown: [[{}, "value"]],
+    memories: [
+      [{ agent: "shop", conversation: its_conversation, limit: 5 }, "value"],
+      [{ agent: "shop", conversation: its_conversation, all: true }, "value"],
+      [{ agent: "nobody", conversation: its_conversation }, "AgentNotFound"],
+      [{ agent: "shop" }, "InvalidInput"]
+    ],
+    undoMemory: [
+      [{ agent: "shop", conversation: its_conversation, id: none }, "MemoryRefused"],
+      [{ agent: "nobody", conversation: its_conversation, id: none }, "AgentNotFound"],
+      [{ agent: "shop", conversation: its_conversation, id: "x" }, "InvalidInput"]
+    ],
+    eraseMemories: [
+      [{ subject: "nobody" }, "value"],
+      [{ subject: "" }, "InvalidInput"]
+    ],
+    registerText: [
+      [{ name: "law", text: "the text of it" }, "value"],
+      [{ name: "law", text: "..." }, "InvalidInput"]
+    ],
+    workerTools: [[{}, "value"]],
+    mcpServers: [[{}, "value"]],
+    acceptMcpTool: [
+      [{ server: "files", tool: "read", hash: "abc" }, "McpToolNotFound"],
+      [{ server: "files", tool: "read", hash: "" }, "InvalidInput"]
+    ],
+    file: [
+      [{ id: its_conversation, digest: "0".repeat(64) }, "FileNotFound"],
+      [{ id: "nobody", digest: "0".repeat(64) }, "ConversationNotFound"],
+      [{ id: its_conversation, digest: "x" }, "InvalidInput"]
+    ],
+    publish: [
+      [{ event }, "EventTypeUnknown"],
+      [{ event: { ...event, time: "today" } }, "InvalidInput"]
+    ],
+    // What they set free goes on at once, so that these are the last.
+    settle: [
+      [{ id: none, call: "0/1.0", outcome: "run_again" }, "RunNotFound"],
+      [{ id: its_run, call: "0/1.0", outcome: { succeeded: 1 } }, "RunIsOver"],
+      [{ id: its_run, call: "0/1.0", outcome: "twice" }, "InvalidInput"]
+    ],
+    cancel: [
+      [{ id: its_run, reason: "enough" }, "RunIsOver"],
+      [{ id: none, reason: "enough" }, "RunNotFound"],
+      [{ id: none, reason: "" }, "InvalidInput"]
+    ],
+    decide: [
+      [{ id: none, decision: "approve" }, "ApprovalNotFound"],
+      [{ id: its_question, decision: "deny" }, "InvalidInput"],
+      [{ id: its_question, decision: "deny", reason: "fraud" }, "value"]
+    ]
+  }
