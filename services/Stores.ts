@@ -21,6 +21,7 @@ import type { Notices } from "./Notices.ts"
 import type { Outbox } from "./Outbox.ts"
 import type { OutboxReader } from "./OutboxReader.ts"
 import type { OutboxReplayer } from "./OutboxReplayer.ts"
+import type { Rows } from "./Rows.ts"
 import type { RunJournal } from "./RunJournal.ts"
 import type { RunNews } from "./RunNews.ts"
 import type { RunOwnership } from "./RunOwnership.ts"
@@ -56,6 +57,7 @@ export type Stores =
   | Outbox
   | OutboxReader
   | OutboxReplayer
+  | Rows
   | RunList
   | RunPorts
   | SubjectErasure

@@ -32,7 +32,10 @@ const tableReaders: ReadonlyArray<string> = ["src/error/NumberPlans.ts"]
 const floor = "network"
 /** Rooms that have operations, or show them to somebody. */
 const surfaces: ReadonlyArray<string> = ["http", "spectral", "semstreams"]
-const pureRooms: ReadonlyArray<string | undefined> = ["runtime", "service", "ephemeral", "memory"]
+const pureRooms: ReadonlyArray<string | undefined> =
+  "runtime service stores ephemeral memory".split(" ")
+/** Rooms with a driver of rows, on which they build the stores that are written once. */
+const driverRooms: ReadonlyArray<string> = ["sql", "ephemeral"]
 
 /** The room and the room within it, for rooms that have some: `layers/runtime/loop/RunLoop.ts` is in runtime and loop. */
 const innerRoomOf = (path: string): readonly [room: string, inner: string] | undefined => {
@@ -101,6 +104,7 @@ const refusal = (path: string, name: string): string | undefined => {
     if (room !== "compose" && ![room, floor].includes(roomOf(name)!)) {
       // The effects of operations are below every surface, and above the ports.
       if (surfaces.includes(room) && roomOf(name) === "service") return undefined
+      if (driverRooms.includes(room) && roomOf(name) === "stores") return undefined
       return "rooms meet only in compose"
     }
     return innerRefusal(path, name)
@@ -138,7 +142,7 @@ const waysToTheLoop = (tree: Tree): ReadonlyArray<string> =>
 
 const srcRooms = Object.values(floors).flat().join(" ")
 const layerRooms =
-  "runtime service ephemeral sql model network calls mcp channel http telemetry builtin spectral semstreams memory compose"
+  "runtime service stores ephemeral sql model network calls mcp channel http telemetry builtin spectral semstreams memory compose"
 /** Features with ports of their own. */
 const features: ReadonlyArray<string> = ["spectral", "semstreams"]
 const vague = /^(utils?|common|helpers?|shared|types?|misc)$/i
@@ -210,6 +214,8 @@ describe("architecture", () => {
       ["layers/network/A.ts", "../calls/B.ts"],
       ["layers/service/A.ts", "../http/handlers/B.ts"],
       ["layers/mcp/A.ts", "../service/B.ts"],
+      ["layers/stores/A.ts", "../sql/engine/SqlRows.ts"],
+      ["layers/http/A.ts", "../stores/B.ts"],
       ["layers/runtime/tool/A.ts", "../../network/B.ts"],
       ["layers/http/A.ts", "@electric-sql/pglite"],
       ["layers/compose/A.ts", "@effect/sql-pg"],
@@ -221,8 +227,7 @@ describe("architecture", () => {
       ["services/core/A.ts", "../spectral/worlds/WorldReader.ts"],
       ["layers/spectral/platform/A.ts", "../worlds/WorldTools.ts"],
       ["layers/spectral/platform/A.ts", "../../../services/spectral/worlds/WorldReader.ts"],
-      ["layers/sql/spectral/platform/A.ts", "../worlds/SqlWorlds.ts"],
-      ["layers/ephemeral/spectral/platform/A.ts", "../worlds/EphemeralWorlds.ts"],
+      ["layers/stores/spectral/platform/A.ts", "../worlds/StoredWorlds.ts"],
       ["layers/spectral/worlds/A.ts", "../../../services/spectral/platform/WorkspaceReader.ts"],
       ["src/spectral/worlds/A.ts", "../platform/Framework.ts"],
       ["src/spectral/agents/A.ts", "../platform/Framework.ts"],
@@ -250,6 +255,8 @@ describe("architecture", () => {
       ["layers/compose/A.ts", "../sql/journal/Codes.ts"],
       ["layers/mcp/A.ts", "../network/B.ts"],
       ["layers/http/handlers/A.ts", "../../service/B.ts"],
+      ["layers/sql/stores/A.ts", "../../stores/B.ts"],
+      ["layers/ephemeral/A.ts", "../stores/B.ts"],
       ["layers/sql/engine/migrations/0001_start.ts", "./0001_runs.ts"],
       ["src/spectral/platform/A.ts", "../worlds/contracts/WorldId.ts"],
       ["src/spectral/agents/A.ts", "../platform/contracts/PlatformEvent.ts"],

@@ -8,6 +8,7 @@ import type { AmendmentListener } from "../../services/RunNews.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { ChannelBinding } from "../../src/conversation/ChannelBinding.ts"
 import type { Conversation, ConversationMessage } from "../../src/conversation/Conversation.ts"
+import type { RunEraser } from "../../src/erasure/ErasedEvent.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type {
   DeadLetter,
@@ -171,6 +172,8 @@ export interface ErasableRow {
   readonly remove: () => void
   /** Stores the value after the subject's name was overwritten in it. Absent = the row is removed instead. */
   readonly replace?: (value: unknown) => void
+  /** As `replace`, but it overwrites the name itself, and gives whether there was anything to overwrite. */
+  readonly mark?: (eraser: RunEraser) => boolean
   /**
    * For a row that is overwritten: the members in which a person may be named. Absent = the value is one text, or consists of
    * texts.

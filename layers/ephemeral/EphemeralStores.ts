@@ -4,29 +4,26 @@
  */
 import { Layer } from "effect"
 import type { Stores } from "../../services/Stores.ts"
-import * as EphemeralAccessTokens from "./EphemeralAccessTokens.ts"
+import * as Stored from "../stores/StoredStores.ts"
 import * as EphemeralApprovalRecords from "./EphemeralApprovalRecords.ts"
-import * as EphemeralAuthorizationRecords from "./EphemeralAuthorizationRecords.ts"
 import * as EphemeralBlobStore from "./EphemeralBlobStore.ts"
 import * as EphemeralChannelBindings from "./EphemeralChannelBindings.ts"
 import * as EphemeralConversationStore from "./EphemeralConversationStore.ts"
 import * as EphemeralCostLedger from "./EphemeralCostLedger.ts"
 import * as EphemeralEventInbox from "./EphemeralEventInbox.ts"
 import * as EphemeralIdempotencyKeys from "./EphemeralIdempotencyKeys.ts"
-import * as EphemeralMcpPins from "./EphemeralMcpPins.ts"
 import * as EphemeralMemoryStore from "./EphemeralMemoryStore.ts"
-import * as EphemeralNotices from "./EphemeralNotices.ts"
 import * as EphemeralOutbox from "./EphemeralOutbox.ts"
 import * as EphemeralOutboxReader from "./EphemeralOutboxReader.ts"
 import * as EphemeralOutboxReplayer from "./EphemeralOutboxReplayer.ts"
+import * as EphemeralRows from "./EphemeralRows.ts"
 import * as EphemeralRunJournal from "./EphemeralRunJournal.ts"
 import * as EphemeralStore from "./EphemeralStore.ts"
 import * as EphemeralSubjectErasure from "./EphemeralSubjectErasure.ts"
 import * as EphemeralRunList from "./EphemeralRunList.ts"
 import * as EphemeralTaskStore from "./EphemeralTaskStore.ts"
 import * as EphemeralToolQueue from "./EphemeralToolQueue.ts"
-import * as EphemeralToolStops from "./EphemeralToolStops.ts"
-import * as EphemeralToolStores from "./EphemeralToolStores.ts"
+import * as EphemeralLoopStore from "./semstreams/EphemeralLoopStore.ts"
 
 export const layer: Layer.Layer<Stores | EphemeralStore.EphemeralStore> = Layer.mergeAll(
   EphemeralRunJournal.layer,
@@ -35,21 +32,18 @@ export const layer: Layer.Layer<Stores | EphemeralStore.EphemeralStore> = Layer.
   EphemeralConversationStore.layer,
   EphemeralChannelBindings.layer,
   EphemeralCostLedger.layer,
-  EphemeralAccessTokens.layer,
+  Stored.layer,
   EphemeralApprovalRecords.layer,
-  EphemeralAuthorizationRecords.layer,
   EphemeralIdempotencyKeys.layer,
-  EphemeralMcpPins.layer,
   EphemeralMemoryStore.layer,
-  EphemeralNotices.layer,
   EphemeralOutboxReader.layer,
   EphemeralOutboxReplayer.layer,
   EphemeralToolQueue.layer,
-  EphemeralToolStops.layer,
-  EphemeralToolStores.layer,
+  EphemeralLoopStore.layer,
   EphemeralSubjectErasure.layer
 ).pipe(
   Layer.provideMerge(EphemeralBlobStore.layer),
   Layer.provideMerge(Layer.merge(EphemeralTaskStore.layer, EphemeralOutbox.layer)),
+  Layer.provideMerge(EphemeralRows.layer),
   Layer.provideMerge(EphemeralStore.layer)
 )

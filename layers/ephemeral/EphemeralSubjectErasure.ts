@@ -207,8 +207,10 @@ const sweep = (erasing: Erasing, owned: Owned): void => {
     if (whose === tenant && eraser.names(id)) store.counted.delete(name)
   }
   for (const [table, rows] of store.erasable) {
-    for (const { remove, replace, texts, value, whose } of Array.from(rows(tenant))) {
-      if (replace === undefined) {
+    for (const { mark, remove, replace, texts, value, whose } of Array.from(rows(tenant))) {
+      if (mark !== undefined) {
+        if (!mark(eraser)) continue
+      } else if (replace === undefined) {
         if (!(whose === undefined ? isOfSubject(value) : whose === subject)) continue
         remove()
       } else {

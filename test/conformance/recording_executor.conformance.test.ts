@@ -2,7 +2,7 @@ import { assert } from "@effect/vitest"
 import { Clock, Deferred, Effect, Fiber, Layer, Logger, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { text, call, calls } from "../../layers/model/tape/ScriptedModelGateway.ts"
-import * as EphemeralCallRecords from "../../layers/ephemeral/EphemeralCallRecords.ts"
+import { callRecords } from "../contracts/OnRows.ts"
 import type { Recorder } from "../../layers/runtime/feed/CallRecorder.ts"
 import * as CallRecorder from "../../layers/runtime/feed/CallRecorder.ts"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
@@ -46,7 +46,7 @@ const over = Effect.fnUntraced(function* (
   before: Effect.Effect<void, StoreError> = Effect.void,
   stored: Array<CallRecord> = []
 ) {
-  const store = yield* EphemeralCallRecords.make
+  const store = yield* callRecords
   const seen: CallRecords["Service"] = {
     ...store,
     store: (records) =>
@@ -177,7 +177,7 @@ const closed = driven(
   "SM-87",
   Effect.gen(function* () {
     const scope = yield* Scope.make()
-    const store = yield* Scope.provide(EphemeralCallRecords.make, scope)
+    const store = yield* Scope.provide(callRecords, scope)
     yield* Scope.close(scope, undefined as never)
     const error = yield* Effect.flip(store.store([]))
     assert.instanceOf(error, StoreError)
@@ -188,7 +188,7 @@ const reset = (n: number, expect: Fields): Driven =>
   driven(
     "SM-89",
     Effect.gen(function* () {
-      const store = yield* EphemeralCallRecords.make
+      const store = yield* callRecords
       const stored: Array<CallRecord> = []
       const recorder = yield* CallRecorder.make(
         Effect.succeed({
@@ -219,7 +219,7 @@ const lazy = (expect: Fields): Driven =>
         opened++
         return opened === 1
           ? Effect.fail(new StoreError({ message: "the store is away" }))
-          : EphemeralCallRecords.make
+          : callRecords
       })
       const recorder = yield* CallRecorder.make(open)
       assert.strictEqual(recorder.isOpen(), expect.opened)
@@ -253,7 +253,7 @@ const listed = (names: ReadonlyArray<string>): Driven => {
     "SM-85",
     Effect.gen(function* () {
       const without = yield* Stage.stage(play, shown)
-      const records = Layer.effectDiscard(CallRecorder.make(EphemeralCallRecords.make))
+      const records = Layer.effectDiscard(CallRecorder.make(callRecords))
       const withIt = yield* Effect.provide(Stage.stage(play, shown), records)
       assert.deepEqual(
         withIt.map(({ name }) => name),

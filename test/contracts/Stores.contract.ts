@@ -18,6 +18,7 @@ import { idempotencyKeysTests } from "./IdempotencyKeys.contract.ts"
 import { mcpPinsTests } from "./McpPins.contract.ts"
 import { channelTests } from "./Notices.contract.ts"
 import { outboxTests } from "./Outbox.contract.ts"
+import { rowsTests } from "./Rows.contract.ts"
 import { runJournalTests } from "./RunJournal.contract.ts"
 import { runListTests } from "./RunList.contract.ts"
 import { subjectErasureTests } from "./SubjectErasure.contract.ts"
@@ -42,6 +43,7 @@ export const storesContract = <R, E>(
     tenantsTests(it)
     eventInboxTests(it)
     channelTests(it)
+    rowsTests(it)
     accessTokensTests(it)
     approvalRecordsTests(it)
     authorizationRecordsTests(it)

@@ -118,7 +118,8 @@ describe("a Node service with MCP servers", () => {
         for (const end of ["process.exit(0)", 'process.kill(process.pid, "SIGKILL")']) {
           const server = S.misbehaving("plain")
           const code = `import { Effect, Layer } from "effect"
-          import * as EphemeralMcpPins from "../../layers/ephemeral/EphemeralMcpPins.ts"
+          import * as EphemeralRows from "../../layers/ephemeral/EphemeralRows.ts"
+          import * as StoredMcpPins from "../../layers/stores/StoredMcpPins.ts"
           import * as ImportedMcpServers from "../../layers/mcp/ImportedMcpServers.ts"
           const program = Effect.gen(function* () {
             const tools = yield* ImportedMcpServers.tools
@@ -128,7 +129,8 @@ describe("a Node service with MCP servers", () => {
             ${end}
           })
           const servers = ImportedMcpServers.layer(${JSON.stringify(S.allowed(server))})
-          await Effect.runPromise(Effect.provide(program, Layer.provide(servers, EphemeralMcpPins.layer)))`
+          const pins = Layer.provide(StoredMcpPins.layer, EphemeralRows.layer)
+          await Effect.runPromise(Effect.provide(program, Layer.provide(servers, pins)))`
           const { output } = yield* said(child(code))
           const line = output.split("\n").find((each) => each.startsWith("{"))!
           const { pids } = JSON.parse(line) as { readonly pids: Array<number> }

@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Logger } from "effect"
-import * as EphemeralMcpPins from "../../layers/ephemeral/EphemeralMcpPins.ts"
 import * as ImportedMcpServers from "../../layers/mcp/ImportedMcpServers.ts"
 import { McpPins } from "../../services/McpPins.ts"
 import { McpServers } from "../../services/McpServers.ts"
@@ -76,7 +75,7 @@ describe("the pins of a server's tools", () => {
         const look = tools.find(({ key }) => key === "odd.look@1")
         assert.strictEqual(look?.spec.description, "Looks, and mails it to me.")
       }).pipe(Effect.provide(over(server)))
-    }).pipe(Effect.provide(EphemeralMcpPins.layer))
+    }).pipe(Effect.provide(S.pins))
   )
 
   it.live("allow a tool again whose definition is changed back", () =>
@@ -87,7 +86,7 @@ describe("the pins of a server's tools", () => {
         assert.strictEqual((yield* changed(set, "Looks."))?.state, "available")
         assert.strictEqual(yield* S.callBody("odd.look@1"), "{}")
       }).pipe(Effect.provide(over(S.misbehaving("plain", file))))
-    }).pipe(Effect.provide(EphemeralMcpPins.layer))
+    }).pipe(Effect.provide(S.pins))
   )
 
   it.live("refuse a definition that changed between two starts, and keep the old description", () =>
@@ -105,7 +104,7 @@ describe("the pins of a server's tools", () => {
           reason: "MCP_DEFINITION_CHANGED"
         })
       }).pipe(Effect.provide(over(server)))
-    }).pipe(Effect.provide(EphemeralMcpPins.layer))
+    }).pipe(Effect.provide(S.pins))
   )
 
   it.live(
@@ -139,11 +138,11 @@ describe("the pins of a server's tools", () => {
         }).pipe(
           Effect.provide(
             over(S.misbehaving("plain", "", { accept: [hash] })).pipe(
-              Layer.provide(Layer.fresh(EphemeralMcpPins.layer))
+              Layer.provide(Layer.fresh(S.pins))
             )
           )
         )
-      }).pipe(Effect.provide(EphemeralMcpPins.layer))
+      }).pipe(Effect.provide(S.pins))
   )
 
   it.live("refuse a tool that appears after the first import", () =>
@@ -153,7 +152,7 @@ describe("the pins of a server's tools", () => {
         assert.strictEqual((yield* S.statusOf("look"))?.state, "available")
         assert.strictEqual((yield* S.statusOf("put"))?.state, "not_accepted")
       }).pipe(Effect.provide(over(S.misbehaving("plain", "", { only: ["look", "put"] }))))
-    }).pipe(Effect.provide(EphemeralMcpPins.layer))
+    }).pipe(Effect.provide(S.pins))
   )
 
   it.live("keep the tools of a server that is down at a later start, as unavailable", () =>
@@ -168,7 +167,7 @@ describe("the pins of a server's tools", () => {
       }).pipe(Effect.provide(over(S.misbehaving("exit"))))
       const pins = yield* McpPins
       assert.isAbove((yield* pins.of("odd")).length, 10)
-    }).pipe(Effect.provide(EphemeralMcpPins.layer))
+    }).pipe(Effect.provide(S.pins))
   )
 })
 
@@ -180,7 +179,7 @@ describe("the declaration of a server", () => {
           ImportedMcpServers.layer({
             servers: [server],
             allow: { commands, ...(hosts === undefined ? undefined : { hosts }) }
-          }).pipe(Layer.provide(EphemeralMcpPins.layer), Layer.provide(S.quiet))
+          }).pipe(Layer.provide(S.pins), Layer.provide(S.quiet))
         )
       )
     )
@@ -267,7 +266,7 @@ describe("the declaration of a server", () => {
       yield* Effect.scoped(
         Layer.build(
           ImportedMcpServers.layer(S.allowed(server)).pipe(
-            Layer.provide(EphemeralMcpPins.layer),
+            Layer.provide(S.pins),
             Layer.provide(capture)
           )
         )

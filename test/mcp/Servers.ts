@@ -8,7 +8,8 @@ import { createRequire, stripTypeScriptTypes } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { Effect, Layer, Logger } from "effect"
-import * as EphemeralMcpPins from "../../layers/ephemeral/EphemeralMcpPins.ts"
+import * as StoredMcpPins from "../../layers/stores/StoredMcpPins.ts"
+import { onRows } from "../contracts/OnRows.ts"
 import * as ImportedMcpServers from "../../layers/mcp/ImportedMcpServers.ts"
 import { McpServers } from "../../services/McpServers.ts"
 import type { CallContext } from "../../src/tool/GovernedTool.ts"
@@ -103,15 +104,15 @@ export const allowed = (...servers: ReadonlyArray<McpServer>) => ({
 /** A session's log is silent, except in the test that reads it. */
 export const quiet = Logger.layer([])
 
+/** Pins of one process. */
+export const pins = onRows(StoredMcpPins.layer)
+
 /** The servers over pins of their own. */
 export const importing = (...servers: ReadonlyArray<McpServer>) => logged(quiet, ...servers)
 
 /** The same, with this logger. */
 export const logged = (logger: Layer.Layer<never>, ...servers: ReadonlyArray<McpServer>) =>
-  ImportedMcpServers.layer(allowed(...servers)).pipe(
-    Layer.provide(EphemeralMcpPins.layer),
-    Layer.provide(logger)
-  )
+  ImportedMcpServers.layer(allowed(...servers)).pipe(Layer.provide(pins), Layer.provide(logger))
 
 const context: CallContext = {
   ...unobserved,

@@ -5,7 +5,7 @@
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import * as SqlPlatform from "../../layers/sql/spectral/platform/SqlPlatform.ts"
+import * as StoredPlatform from "../../layers/stores/spectral/platform/StoredPlatform.ts"
 import { DraftStore } from "../../services/spectral/platform/contracts/DraftStore.ts"
 import { RecordImporter } from "../../services/spectral/platform/RecordImporter.ts"
 import { WorkspaceSettings } from "../../services/spectral/platform/WorkspaceSettings.ts"
@@ -54,12 +54,12 @@ onEngines("a publication", (it) => {
       assert.strictEqual((yield* store.draft(tenant, "draft-1")).state.status, "draft")
       assert.strictEqual(yield* publish, 2)
       assert.strictEqual((yield* card).owner, "Customer support")
-    }).pipe(Effect.provide(Layer.orDie(SqlPlatform.layer)))
+    }).pipe(Effect.provide(Layer.orDie(StoredPlatform.layer)))
   )
 })
 
 /** PGlite has one connection: nothing is ever under way beside it. */
-const postgres = SqlPlatform.layer.pipe(
+const postgres = StoredPlatform.layer.pipe(
   Layer.provideMerge(SqlStores.layer),
   Layer.provideMerge(EmbeddedPostgres.layer),
   Layer.orDie

@@ -1,9 +1,8 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Logger } from "effect"
 import { SqlClient } from "effect/sql"
-import * as EphemeralPlatform from "../../layers/ephemeral/spectral/platform/EphemeralPlatform.ts"
+import * as StoredPlatform from "../../layers/stores/spectral/platform/StoredPlatform.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import * as SqlPlatform from "../../layers/sql/spectral/platform/SqlPlatform.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { draftStoreContract } from "../contracts/DraftStore.contract.ts"
 import { platformContract } from "../contracts/Platform.contract.ts"
@@ -15,13 +14,13 @@ import * as Samples from "../contracts/Samples.ts"
 import { engines } from "../sql/Engines.ts"
 import { sample } from "./Records.ts"
 
-const memory = EphemeralPlatform.layer.pipe(Layer.provideMerge(EphemeralStores.layer))
+const memory = StoredPlatform.layer.pipe(Layer.provideMerge(EphemeralStores.layer))
 platformContract("ephemeral", memory)
 platformErasureContract("ephemeral", memory)
 recordCounterContract("ephemeral", memory)
 draftStoreContract("ephemeral", memory)
 for (const [engine, client] of engines) {
-  const sql = SqlPlatform.layer.pipe(Layer.provideMerge(SqlStores.layer), Layer.provide(client))
+  const sql = StoredPlatform.layer.pipe(Layer.provideMerge(SqlStores.layer), Layer.provide(client))
   platformContract(engine, sql)
   platformErasureContract(engine, sql)
   recordCounterContract(engine, sql)
@@ -29,7 +28,7 @@ for (const [engine, client] of engines) {
 }
 
 for (const [engine, client] of engines) {
-  const stores = SqlPlatform.layer.pipe(
+  const stores = StoredPlatform.layer.pipe(
     Layer.provideMerge(SqlStores.layer),
     Layer.provideMerge(client),
     Layer.merge(Logger.layer([]))

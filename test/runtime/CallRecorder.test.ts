@@ -8,11 +8,11 @@ import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"
 import { CallRecords } from "../../services/CallRecords.ts"
 import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
 import { start } from "../../layers/compose/entries/Embed.ts"
-import * as EphemeralCallRecords from "../../layers/ephemeral/EphemeralCallRecords.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as CallRecorder from "../../layers/runtime/feed/CallRecorder.ts"
 import type { RecorderConfig } from "../../layers/runtime/feed/CallRecorder.ts"
+import { callRecords } from "../contracts/OnRows.ts"
 
 const tenant = Tenant.make("acme")
 const run = RunId.make("6f9619ff-8b86-4011-b42d-00c04fc964ff")
@@ -47,7 +47,7 @@ const configured = (more: Partial<RecorderConfig>) =>
   })
 
 /** A store that keeps its records when it is closed. */
-const kept = Effect.map(EphemeralCallRecords.make, (store) => {
+const kept = Effect.map(callRecords, (store) => {
   const records: Array<CallRecord> = []
   const service: CallRecords["Service"] = {
     ...store,

@@ -2,7 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Logger, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import * as EphemeralToolStops from "../../layers/ephemeral/EphemeralToolStops.ts"
+import * as StoredToolStops from "../../layers/stores/StoredToolStops.ts"
+import { onRows } from "../contracts/OnRows.ts"
 import * as LocalKillSwitch from "../../layers/runtime/approval/LocalKillSwitch.ts"
 import { KillSwitch } from "../../services/KillSwitch.ts"
 import { StoreError } from "../../services/StoreError.ts"
@@ -43,7 +44,7 @@ const makeStore = Effect.gen(function* () {
 })
 
 const test = (title: string, body: Effect.Effect<unknown, unknown, ToolStops | Scope.Scope>) =>
-  it.effect(title, () => Effect.provide(Effect.scoped(body), EphemeralToolStops.layer))
+  it.effect(title, () => Effect.provide(Effect.scoped(body), onRows(StoredToolStops.layer)))
 
 describe("AG-62 the kill switch of a tenant", () => {
   test(

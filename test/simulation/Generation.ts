@@ -11,10 +11,11 @@ import * as RuntimeConfig from "../../layers/runtime/actor/RuntimeConfig.ts"
 import * as ActorMemories from "../../layers/compose/assembly/ActorMemories.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as EphemeralBlobStore from "../../layers/ephemeral/EphemeralBlobStore.ts"
-import * as EphemeralToolStops from "../../layers/ephemeral/EphemeralToolStops.ts"
+import * as StoredToolStops from "../../layers/stores/StoredToolStops.ts"
 import * as EphemeralSubjectErasure from "../../layers/ephemeral/EphemeralSubjectErasure.ts"
 import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
-import * as EphemeralAuthorizationRecords from "../../layers/ephemeral/EphemeralAuthorizationRecords.ts"
+import * as StoredAuthorizationRecords from "../../layers/stores/StoredAuthorizationRecords.ts"
+import { onRows } from "../contracts/OnRows.ts"
 import * as EphemeralMemoryStore from "../../layers/ephemeral/EphemeralMemoryStore.ts"
 import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
@@ -128,8 +129,8 @@ const runtime = (world: World, process: Process, mutation: Mutation, policy_vers
     Layer.provide(
       Layer.provide(ActorMemories.layer(GatewayAgentMemory.layer), EphemeralMemoryStore.layer)
     ),
-    Layer.provide(EphemeralAuthorizationRecords.layer),
-    Layer.provide(EphemeralToolStops.layer),
+    Layer.provide(onRows(StoredAuthorizationRecords.layer)),
+    Layer.provide(onRows(StoredToolStops.layer)),
     Layer.provide(
       EphemeralSubjectErasure.layer.pipe(
         Layer.provideMerge(EphemeralBlobStore.layer),

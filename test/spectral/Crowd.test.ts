@@ -8,7 +8,7 @@ import * as OperationsTools from "../../layers/spectral/agents/OperationsTools.t
 import * as WorldTools from "../../layers/spectral/worlds/WorldTools.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
-import * as EphemeralWorlds from "../../layers/ephemeral/spectral/worlds/EphemeralWorlds.ts"
+import * as StoredWorlds from "../../layers/stores/spectral/worlds/StoredWorlds.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { Script } from "../../layers/model/tape/ScriptedModelGateway.ts"
@@ -203,7 +203,7 @@ const service = Runtime.layer({
     Layer.succeed(RuntimeConfig.RuntimeConfig, { ...RuntimeConfig.defaults, sweep_ms: 1_000 })
   ),
   Layer.provide(Layer.effect(RunJournal, Effect.map(RunJournal, breaking))),
-  Layer.provideMerge(EphemeralWorlds.layer)
+  Layer.provideMerge(StoredWorlds.layer)
 )
 
 interface Sent {

@@ -14,7 +14,7 @@ import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as Server from "../../layers/compose/entries/Server.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import * as WorldBridge from "../../layers/compose/assembly/WorldBridge.ts"
-import * as EphemeralWorlds from "../../layers/ephemeral/spectral/worlds/EphemeralWorlds.ts"
+import * as StoredWorlds from "../../layers/stores/spectral/worlds/StoredWorlds.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { Script } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
@@ -72,7 +72,7 @@ const ports = (script: Script) =>
     Layer.provideMerge(
       Layer.effectDiscard(WorldPublisher.use(({ publish }) => publish(H.tenant, credit)))
     ),
-    Layer.provideMerge(EphemeralWorlds.layer),
+    Layer.provideMerge(StoredWorlds.layer),
     Layer.provideMerge(Spectral.layer),
     Layer.provideMerge(Stores.ephemeral),
     Layer.provide(

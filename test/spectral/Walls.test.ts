@@ -30,7 +30,7 @@ describe("the walls of the reference application", () => {
       (name) => `services/${name}.ts`
     )
     const answers = [...house.keys()].filter((path) =>
-      /^layers\/(ephemeral|sql\/\w+|runtime\/approval)\/\w+(Approval|Authorization)(Desk|Records)\.ts$/.test(
+      /^layers\/(ephemeral|stores|sql\/\w+|runtime\/approval)\/\w+(Approval|Authorization)(Desk|Records)\.ts$/.test(
         path
       )
     )
@@ -50,11 +50,11 @@ describe("the walls of the reference application", () => {
           : []
       })
     for (const port of [...approvals, ...authorizations]) assert.isTrue(house.has(port), port)
-    assert.lengthOf(answers, 6)
+    assert.lengthOf(answers, 5)
     assert.deepEqual(mixed(house), [])
     const planted = new Map([
       [
-        "layers/sql/spectral/platform/A.ts",
+        "layers/stores/spectral/platform/A.ts",
         `import { x } from "../../../../services/ApprovalRecords.ts"\n`
       ],
       ["services/ApprovalRecords.ts", `import { x } from "./AuthorizationRecords.ts"\n`],

@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TenantReads } from "../../layers/sql/engine/TenantReads.ts"
 import * as SqlMemoryStore from "../../layers/sql/stores/SqlMemoryStore.ts"
-import * as SqlWorlds from "../../layers/sql/spectral/worlds/SqlWorlds.ts"
+import * as StoredWorlds from "../../layers/stores/spectral/worlds/StoredWorlds.ts"
 import { FlowState } from "../../services/semstreams/FlowState.ts"
 import { LoopStore } from "../../services/semstreams/LoopStore.ts"
 import { MemoryStore } from "../../services/MemoryStore.ts"
@@ -170,6 +170,6 @@ onEngines("stores of agents whose statements compare no tenants", (it) => {
         })
       )
       yield* keptApart(worldReads, tenants)
-    }).pipe(Effect.provide(SqlWorlds.layer))
+    }).pipe(Effect.provide(StoredWorlds.layer))
   )
 })

@@ -20,8 +20,12 @@ const files = readdirSync(room, { recursive: true, encoding: "utf8" })
   .map((path) => path.replaceAll("\\", "/"))
   .filter((path) => path.endsWith(".ts") && !path.includes("/migrations/"))
 const code = textOf(files)
-/** Its statements have the names of their tables from records (`troupe.${table}`). */
-const platform = textOf(files.filter((path) => path.startsWith("spectral/")))
+/** The tables of the stores that are written once, whose statements the driver makes. */
+const stored = textOf(
+  readdirSync(join(room, "../stores"), { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".ts"))
+    .map((path) => `../stores/${path}`)
+)
 
 /** The first cells of the table of functions that no code calls. */
 const listed = [
@@ -37,7 +41,7 @@ const isList = (name: string): boolean =>
 const isNamed = (name: string): boolean =>
   isList(name) ||
   new RegExp(`troupe\\.${name}\\b(?!\\()`).test(code) ||
-  platform.includes(`table: "${name}"`)
+  stored.includes(`name: "${name}"`)
 
 const names = (query: string) =>
   SqlClient.SqlClient.use((sql) =>

@@ -7,8 +7,8 @@ import * as Postgres from "../../layers/sql/engine/Postgres.ts"
 import * as TenantReadsLayer from "../../layers/sql/engine/TenantReads.ts"
 import { TenantReads } from "../../layers/sql/engine/TenantReads.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
-import * as SqlWorlds from "../../layers/sql/spectral/worlds/SqlWorlds.ts"
-import * as SqlPlatform from "../../layers/sql/spectral/platform/SqlPlatform.ts"
+import * as StoredWorlds from "../../layers/stores/spectral/worlds/StoredWorlds.ts"
+import * as StoredPlatform from "../../layers/stores/spectral/platform/StoredPlatform.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { AuthorizationRecords } from "../../services/AuthorizationRecords.ts"
 import { BlobStore } from "../../services/BlobStore.ts"
@@ -315,7 +315,7 @@ onEngines("row security", (it) => {
       const role = yield* withReads(({ role }) => Effect.succeed(role!))
       const reading = yield* Effect.provide(
         principalReads(tenant),
-        Layer.merge(SqlPlatform.layer, SqlWorlds.layer)
+        Layer.merge(StoredPlatform.layer, StoredWorlds.layer)
       )
       // It is made by another start, or is not there.
       for (const [name, read] of Object.entries(reading)) {

@@ -6,7 +6,7 @@ import { Deferred, Effect, Fiber, Layer, Result } from "effect"
 import type * as WorldToolBodies from "../../layers/spectral/worlds/WorldTools.ts"
 import * as LocalWorldAgentRunner from "../../layers/spectral/worlds/LocalWorldAgentRunner.ts"
 import * as WorldQuestions from "../../layers/spectral/worlds/WorldQuestions.ts"
-import * as EphemeralWorlds from "../../layers/ephemeral/spectral/worlds/EphemeralWorlds.ts"
+import * as StoredWorlds from "../../layers/stores/spectral/worlds/StoredWorlds.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import * as WorldBridge from "../../layers/compose/assembly/WorldBridge.ts"
@@ -285,7 +285,7 @@ describe("the rules of a long world", () => {
       ...reader,
       rules: () => Effect.die(new Error("all rules were read at once"))
     }))
-  ).pipe(Layer.provideMerge(EphemeralWorlds.layer))
+  ).pipe(Layer.provideMerge(StoredWorlds.layer))
 
   const pages = [
     [{ limit: 2 }, [0, 1], true],

@@ -9,7 +9,7 @@ import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as Server from "../../layers/compose/entries/Server.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import * as WorldBridge from "../../layers/compose/assembly/WorldBridge.ts"
-import * as EphemeralWorlds from "../../layers/ephemeral/spectral/worlds/EphemeralWorlds.ts"
+import * as StoredWorlds from "../../layers/stores/spectral/worlds/StoredWorlds.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { Script } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentMemories, AgentMemory } from "../../services/AgentMemory.ts"
@@ -96,7 +96,7 @@ export const askerSpec = AgentSpec.make({
 const registered = [credit.world, privacy.world]
 
 /** Worlds published, a runtime with their agents and the asker, and the runner over it. */
-export const layer = (script: Script, worlds = EphemeralWorlds.layer) =>
+export const layer = (script: Script, worlds = StoredWorlds.layer) =>
   LocalWorldAgentRunner.connected.pipe(
     Layer.provideMerge(
       Runtime.layer({
@@ -142,7 +142,7 @@ export const overHttp = Layer.unwrap(
 ).pipe(Layer.provideMerge(Server.layer({ listen: { port: 0 }, credentials })))
 
 /** The same worlds, asked from another process. */
-export const remote = (script: Script, worlds = EphemeralWorlds.layer) =>
+export const remote = (script: Script, worlds = StoredWorlds.layer) =>
   overHttp.pipe(Layer.provideMerge(layer(script, worlds)))
 
 /** What the actor of a run's address remembers. */

@@ -13,6 +13,7 @@
  */
 import { Layer } from "effect"
 import type { Outbox } from "../../../services/Outbox.ts"
+import type { Rows } from "../../../services/Rows.ts"
 import type { PlatformStores } from "../../../services/spectral/platform/PlatformStores.ts"
 import type { RuleProposals } from "../../../services/spectral/worlds/RuleProposals.ts"
 import type { WorldPublisher } from "../../../services/spectral/worlds/WorldPublisher.ts"
@@ -21,14 +22,14 @@ import type { WorldAgentRunner } from "../../../services/spectral/worlds/contrac
 import { eventHandlers } from "../../../src/spectral/agents/EventMessage.ts"
 import { platform_events } from "../../../src/spectral/platform/contracts/PlatformEvent.ts"
 import type { World } from "../../../src/spectral/worlds/World.ts"
-import * as EphemeralPlatform from "../../ephemeral/spectral/platform/EphemeralPlatform.ts"
-import * as EphemeralWorlds from "../../ephemeral/spectral/worlds/EphemeralWorlds.ts"
 import * as OperationsTools from "../../spectral/agents/OperationsTools.ts"
 import * as DraftEffects from "../../spectral/service/DraftEffects.ts"
 import * as RecordEffects from "../../spectral/service/RecordEffects.ts"
 import type { WorldRuntime } from "../../spectral/worlds/LocalWorldAgentRunner.ts"
 import { apiWith } from "../../service/AddedApi.ts"
 import { addedGroup } from "../../service/AddedGroups.ts"
+import * as StoredPlatform from "../../stores/spectral/platform/StoredPlatform.ts"
+import * as StoredWorlds from "../../stores/spectral/worlds/StoredWorlds.ts"
 import { featureLayer } from "../assembly/FeatureLayer.ts"
 import * as Platform from "../assembly/Platform.ts"
 import * as Worlds from "../assembly/Worlds.ts"
@@ -71,14 +72,15 @@ const groups = [
 /** The API of a service with this feature, as `Server.TroupeApi` is that of one without. */
 export const SpectralApi = apiWith(groups)
 
+const stores = Layer.merge(StoredPlatform.layer, StoredWorlds.layer)
+
 /** Its stores over those of a runtime, in memory or in SQL, and its operations. */
 export const layer = featureLayer<Stores>(groups, {
-  ephemeral: Layer.merge(EphemeralPlatform.layer, EphemeralWorlds.layer),
+  ephemeral: stores,
   sql: () =>
-    Promise.all([
-      import("../../sql/spectral/platform/SqlPlatform.ts"),
-      import("../../sql/spectral/worlds/SqlWorlds.ts")
-    ]).then(([platform, worlds]) => Layer.merge(platform.layer, worlds.layer))
+    import("../../sql/spectral/SpectralTables.ts").then((tables) =>
+      Layer.provide(stores, tables.layer)
+    )
 })
 
 export interface Options {
@@ -101,7 +103,7 @@ export const feature = ({ worlds = [] }: Options = {}) => ({
   layer: Layer.provideMerge(Worlds.runner, layer) as Layer.Layer<
     Stores | WorldAgentRunner | WorldRuntime,
     Layer.Error<typeof layer>,
-    Outbox
+    Outbox | Rows
   >,
   over: Worlds.connected
 })

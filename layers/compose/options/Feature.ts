@@ -6,6 +6,7 @@ import type { Effect, Layer } from "effect"
 import type { AgentRuntime } from "../../../services/AgentRuntime.ts"
 import type { RoomHandlers } from "../../../services/DeliveryHandlers.ts"
 import type { Outbox } from "../../../services/Outbox.ts"
+import type { Rows } from "../../../services/Rows.ts"
 import type { EventHandlers } from "../../../src/delivery/EventEffect.ts"
 import type { MisdeclaredTool } from "../../../src/tool/MisdeclaredTool.ts"
 import type { Family } from "../../runtime/directory/LocalToolRegistry.ts"
@@ -16,7 +17,7 @@ import type { AddedGroup } from "../../service/AddedGroups.ts"
 export type AnyFeature = Pick<Feature, "events" | "groups" | "name"> & {
   readonly tools: ReadonlyArray<Family<unknown, unknown>>
   readonly deliveries: ReadonlyArray<Effect.Effect<RoomHandlers, unknown, unknown>>
-  readonly layer: Layer.Layer<never, StartError, Outbox>
+  readonly layer: Layer.Layer<never, StartError, Outbox | Rows>
   readonly over: Layer.Layer<never, never, unknown>
 }
 
@@ -36,7 +37,7 @@ export interface Feature<
   /** What events of its types cause, where the service takes events; and its topics of the outbox that are such events. */
   readonly events: { readonly handlers: EventHandlers; readonly topics: ReadonlyArray<string> }
   /** Its services over the stores of a runtime, of either kind. */
-  readonly layer: Layer.Layer<Services, StartError, Outbox>
+  readonly layer: Layer.Layer<Services, StartError, Outbox | Rows>
   /** What it runs as long as the runtime does. */
   readonly over: Layer.Layer<never, never, AgentRuntime | Services>
 }

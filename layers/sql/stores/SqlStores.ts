@@ -4,11 +4,11 @@
 import { Layer } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Stores } from "../../../services/Stores.ts"
+import * as Stored from "../../stores/StoredStores.ts"
 import * as Migrations from "../engine/Migrations.ts"
 import type { PoolerUnusable } from "../engine/PoolerUnusable.ts"
-import * as SqlAccessTokens from "./SqlAccessTokens.ts"
+import * as SqlRows from "../engine/SqlRows.ts"
 import * as SqlApprovalRecords from "../journal/SqlApprovalRecords.ts"
-import * as SqlAuthorizationRecords from "./SqlAuthorizationRecords.ts"
 import * as SqlBlobStore from "./SqlBlobStore.ts"
 import * as SqlChannelBindings from "./SqlChannelBindings.ts"
 import * as SqlConversationStore from "./SqlConversationStore.ts"
@@ -16,8 +16,6 @@ import * as SqlCostLedger from "./SqlCostLedger.ts"
 import * as SqlEventInbox from "./SqlEventInbox.ts"
 import * as SqlIdempotencyKeys from "./SqlIdempotencyKeys.ts"
 import * as SqlMemoryStore from "./SqlMemoryStore.ts"
-import * as SqlMcpPins from "../tools/SqlMcpPins.ts"
-import * as SqlNotices from "./SqlNotices.ts"
 import type { SqlNotify } from "../engine/SqlNotify.ts"
 import * as SqlOutbox from "../outbox/SqlOutbox.ts"
 import * as SqlOutboxReader from "../outbox/SqlOutboxReader.ts"
@@ -28,8 +26,7 @@ import * as SqlSubjectErasure from "./SqlSubjectErasure.ts"
 import * as SqlTaskStore from "../journal/SqlTaskStore.ts"
 import * as TenantReads from "../engine/TenantReads.ts"
 import * as SqlToolQueue from "../tools/SqlToolQueue.ts"
-import * as SqlToolStops from "./SqlToolStops.ts"
-import * as SqlToolStores from "./SqlToolStores.ts"
+import * as SqlLoopStore from "../semstreams/SqlLoopStore.ts"
 
 /** Why the stores could not start. */
 export type StartError = Migrations.StartError | PoolerUnusable
@@ -42,24 +39,21 @@ export const layer: Layer.Layer<Stores, StartError, SqlClient.SqlClient | SqlNot
     SqlRunJournal.layer,
     SqlRunList.layer,
     SqlEventInbox.layer,
-    SqlNotices.layer,
     SqlConversationStore.layer,
     SqlChannelBindings.layer,
     SqlCostLedger.layer,
-    SqlAccessTokens.layer,
+    Stored.layer,
     SqlApprovalRecords.layer,
-    SqlAuthorizationRecords.layer,
     SqlIdempotencyKeys.layer,
-    SqlMcpPins.layer,
     SqlMemoryStore.layer,
     SqlOutboxReader.layer,
     SqlOutboxReplayer.layer,
     SqlToolQueue.layer,
-    SqlToolStops.layer,
-    SqlToolStores.layer,
+    SqlLoopStore.layer,
     SqlSubjectErasure.layer
   ).pipe(
     Layer.provideMerge(SqlBlobStore.layer),
     Layer.provideMerge(Layer.merge(SqlOutbox.layer, SqlTaskStore.layer)),
+    Layer.provideMerge(SqlRows.layer),
     Layer.provide(Layer.provideMerge(TenantReads.layer, Migrations.layer))
   )

@@ -2,12 +2,13 @@
  * Erases the rows of other tables that belong to a subject's runs or conversations, or that name the subject. Rows of some tables
  * are removed; in others, texts are overwritten. Private to this room.
  */
-import { Effect, Option, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import { dispatched_topic } from "../../../services/TaskStore.ts"
 import type { RunEraser } from "../../../src/erasure/ErasedEvent.ts"
-import { erasedMember } from "../../../src/erasure/ErasedEvent.ts"
-import { namesIn, textWithoutNames } from "../../../src/erasure/ErasedValue.ts"
+import type { ErasureMark } from "../../../src/erasure/ErasedRow.ts"
+import { markedColumn } from "../../../src/erasure/ErasedRow.ts"
+import { namesIn } from "../../../src/erasure/ErasedValue.ts"
 import { candidateTexts, holdsId } from "../../../src/erasure/SubjectEraser.ts"
 import type { Tenant } from "../../../src/value/Ids.ts"
 import { token_texts } from "../../../src/permission/AccessToken.ts"
@@ -24,19 +25,13 @@ import { forEachPiece, inPiece, placeBehind } from "./TablePieces.ts"
 /** The most rows in one transaction. */
 const page_max = 100
 
-/**
- * What is overwritten in a column: `text`, the whole column, which is one text; `said`, what would be overwritten in an event of
- * a run; or a set, these members of the record that the column holds as JSON.
- */
-type Marked = "text" | "said" | ReadonlySet<string>
-
 interface Swept {
   readonly table: string
   /**
    * A list: the columns with texts from outside, where the whole row is removed. A record: what is overwritten in each column,
    * where the row stays.
    */
-  readonly columns: ReadonlyArray<string> | Readonly<Record<string, Marked>>
+  readonly columns: ReadonlyArray<string> | Readonly<Record<string, ErasureMark>>
   /** SQL condition for the rows that may be changed or removed; absent = all. */
   readonly where?: string
   /**
@@ -176,8 +171,6 @@ const decodeRows = rowDecoder(
   "rows that name a subject"
 )
 
-const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
-
 const uuids = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 /**
@@ -226,22 +219,10 @@ const remove = Effect.fnUntraced(function* (
   counts.add(table, rows.length)
 })
 
-/** No codes, because a reason is in a column of its own. */
-const no_codes: ReadonlySet<string> = new Set()
-
-/** The column's text after the erasure; the same text if nothing in it has to be overwritten. */
-const markedColumn = (name: string, as: Marked, text: string, eraser: RunEraser): string => {
-  if (as === "text") return textWithoutNames(text, eraser)
-  if (as !== "said") return textWithoutNames(text, eraser, as)
-  const said = Option.getOrUndefined(decodeJson(text))
-  if (said === undefined || !namesIn(said, eraser)) return textWithoutNames(text, eraser)
-  return JSON.stringify(erasedMember(name, said, no_codes, { ...eraser, whole: false }))
-}
-
 const mark = Effect.fnUntraced(function* (
   { counts, eraser, sql }: Sweep,
   table: string,
-  columns: Readonly<Record<string, Marked>>,
+  columns: Readonly<Record<string, ErasureMark>>,
   rows: ReadonlyArray<Found>
 ) {
   const all = Object.entries(columns)

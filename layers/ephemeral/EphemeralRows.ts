@@ -1,0 +1,300 @@
+/**
+ * Rows in one process. Each method is one step, and so is a transaction whose steps do not wait: nothing else runs between them.
+ */
+import { Context, Effect, Layer, Option, References } from "effect"
+import type { Cell, Row, RowQuery, Table, Test, Where } from "../../services/Rows.ts"
+import { Rows } from "../../services/Rows.ts"
+import { StoreError } from "../../services/StoreError.ts"
+import { markedColumn } from "../../src/erasure/ErasedRow.ts"
+import type { RunEraser } from "../../src/erasure/ErasedEvent.ts"
+import type { ErasableRow } from "./EphemeralStore.ts"
+import { EphemeralStore } from "./EphemeralStore.ts"
+
+/** What undoes the steps of the open transaction, the last step first. */
+class Undo extends Context.Service<Undo, Array<() => void>>()("troupe/layers/ephemeral/Undo") {}
+
+const nameOf = (row: Row, columns: ReadonlyArray<string>): string =>
+  JSON.stringify(columns.map((column) => row[column] ?? null))
+
+const holds = (cell: Cell, test: Test): boolean => {
+  if (typeof test !== "object" || test === null) return cell === test
+  const [how, given] = test
+  if (cell === null) return false
+  if (how === "not") return true
+  if (how === "in") return given.some((each) => each === cell)
+  if (how === "<") return cell < given
+  return how === ">" ? cell > given : cell >= given
+}
+
+/** Whether a row passes these tests. */
+const fitting = (where: Where): ((row: Row) => boolean) => {
+  const tests = Object.entries(where).filter(
+    (each): each is [string, Test] => each[1] !== undefined
+  )
+  return (row) => tests.every(([name, test]) => holds(row[name] ?? null, test))
+}
+
+const placeOf = (row: Row, column: string): Cell =>
+  column.startsWith("-") ? -Number(row[column.slice(1)]) : (row[column] ?? null)
+
+const isBefore = (a: Cell, b: Cell): boolean => a !== null && b !== null && a < b
+
+const compare =
+  (order: ReadonlyArray<string>, descends: boolean) =>
+  (a: Row, b: Row): number => {
+    for (const column of order) {
+      const [one, other] = [placeOf(a, column), placeOf(b, column)]
+      if (one !== other) return isBefore(one, other) === descends ? 1 : -1
+    }
+    return 0
+  }
+
+/** The rows of one table. */
+class MemoryTable {
+  readonly #table: Table
+  readonly #rows = new Map<string, Row>()
+  /** The rows that have the same cells in the first columns, each in the order in which they were added. */
+  readonly #groups = new Map<string, Map<string, Row>>()
+  readonly #grouped: ReadonlyArray<string>
+  #place = 0
+
+  constructor(table: Table) {
+    this.#table = table
+    this.#grouped = table.group ?? ("tenant" in table.columns ? ["tenant"] : [])
+  }
+
+  #all(where: Where): Iterable<Row> {
+    const isExact = (name: string) => where[name] !== undefined && typeof where[name] !== "object"
+    const { key } = this.#table
+    if (key.every(isExact)) {
+      const row = this.#rows.get(nameOf(where as Row, key))
+      return row === undefined ? [] : [row]
+    }
+    return this.#grouped.every(isExact)
+      ? (this.#groups.get(nameOf(where as Row, this.#grouped))?.values() ?? [])
+      : this.#rows.values()
+  }
+
+  find({ after, descends = false, limit, or, order = [], skip = 0, where }: RowQuery): Array<Row> {
+    const fits = fitting(where)
+    const others = or?.map(fitting)
+    let found = Array.from(this.#all(where)).filter(
+      (row) => fits(row) && (others === undefined || others.some((each) => each(row)))
+    )
+    const by = compare(order, descends)
+    if (after !== undefined) {
+      const [last] = this.find({ where: after })
+      found = last === undefined ? [] : found.filter((row) => by(row, last) > 0)
+    }
+    if (order.length > 0) found.sort(by)
+    return found.slice(skip, limit === undefined ? undefined : skip + limit)
+  }
+
+  put(row: Row): void {
+    const name = nameOf(row, this.#table.key)
+    this.#rows.set(name, row)
+    const place = nameOf(row, this.#grouped)
+    let group = this.#groups.get(place)
+    if (group === undefined) this.#groups.set(place, (group = new Map()))
+    group.set(name, row)
+  }
+
+  drop(row: Row): void {
+    const name = nameOf(row, this.#table.key)
+    this.#rows.delete(name)
+    const place = nameOf(row, this.#grouped)
+    const group = this.#groups.get(place)
+    group?.delete(name)
+    if (group?.size === 0) this.#groups.delete(place)
+  }
+
+  known(row: Row): Row | undefined {
+    return this.#rows.get(nameOf(row, this.#table.key))
+  }
+
+  /** The row as it is kept: with all cells, and its place. */
+  whole({ columns, place }: Table, row: Row): Row {
+    const cells: Record<string, Cell> = {}
+    for (const name in columns) cells[name] = row[name] ?? null
+    if (place !== undefined) cells[place] = ++this.#place
+    return cells
+  }
+
+  /** The oldest rows of this one's group that are more than are kept, after one was added. */
+  surplus(added: Row): ReadonlyArray<Row> {
+    const { kept } = this.#table
+    const group = this.#groups.get(nameOf(added, this.#grouped))
+    if (kept === undefined || group === undefined || group.size <= kept.rows_max) return []
+    const { rows_max, spares } = kept
+    if (spares !== undefined) {
+      const ended = [...group.values()].filter((row) => !spares(row, added))
+      return ended.slice(0, Math.max(ended.length - rows_max, 0))
+    }
+    const [oldest] = group.values()
+    return oldest === undefined ? [] : [oldest]
+  }
+}
+
+type Log = Array<() => void>
+
+const putting = (table: MemoryTable, row: Row, log: Log): void => {
+  const before = table.known(row)
+  table.put(row)
+  log.push(() => (before === undefined ? table.drop(row) : table.put(before)))
+}
+
+const dropping = (table: MemoryTable, row: Row, log: Log): void => {
+  table.drop(row)
+  log.push(() => table.put(row))
+}
+
+const replacing = (table: MemoryTable, before: Row, row: Row, log: Log): void => {
+  if (table.known(row) !== before) dropping(table, before, log)
+  putting(table, row, log)
+}
+
+const adding = (
+  given: Table,
+  table: MemoryTable,
+  rows: ReadonlyArray<Row>,
+  follows: ReadonlyArray<string>,
+  log: Log
+): number => {
+  let written = 0
+  for (const row of rows) {
+    const before = table.known(row)
+    if (before !== undefined) {
+      if (follows.length === 0) continue
+      const cells = Object.fromEntries(follows.map((name) => [name, row[name] ?? null]))
+      putting(table, { ...before, ...cells }, log)
+      written++
+      continue
+    }
+    written++
+    const added = table.whole(given, row)
+    putting(table, added, log)
+    for (const each of table.surplus(added)) dropping(table, each, log)
+  }
+  return written
+}
+
+const counted = (rows: ReadonlyArray<Row>, by: ReadonlyArray<string>): ReadonlyArray<Row> =>
+  by.length === 0
+    ? [{ count: rows.length }]
+    : Array.from(
+        Map.groupBy(rows, (row) => nameOf(row, by)).values(),
+        ([first = {}, ...others]) => ({ ...first, count: 1 + others.length })
+      )
+
+/** What an erasure sees of a row. */
+const erasableOf = (
+  { erased = {} }: Table,
+  table: MemoryTable,
+  row: Row
+): ReadonlyArray<ErasableRow> => {
+  const { marked = {}, owner, removed } = erased
+  const remove = () => {
+    const standing = table.known(row)
+    if (standing !== undefined) table.drop(standing)
+  }
+  const textsIn = (columns: ReadonlyArray<string>) =>
+    columns.flatMap((column) => (typeof row[column] === "string" ? [row[column]] : []))
+  const rows: Array<ErasableRow> = []
+  if (removed !== undefined) rows.push({ value: textsIn(removed), remove })
+  if (owner !== undefined) {
+    const [column, member] = owner
+    const value = (JSON.parse(String(row[column])) as Readonly<Record<string, unknown>>)[member]
+    rows.push({ value, whose: String(value), remove })
+  }
+  const columns = Object.entries(marked)
+  if (columns.length > 0) {
+    const mark = (eraser: RunEraser) => {
+      const standing = table.known(row)
+      if (standing === undefined) return false
+      const cells = columns.map(([column, as]) => {
+        const cell = standing[column] ?? null
+        return [column, typeof cell === "string" ? markedColumn(column, as, cell, eraser) : cell]
+      })
+      const next = { ...standing, ...Object.fromEntries(cells) }
+      if (columns.every(([column]) => next[column] === standing[column])) return false
+      replacing(table, standing, next, [])
+      return true
+    }
+    rows.push({ value: textsIn(Object.keys(marked)), remove, mark })
+  }
+  return rows
+}
+
+const transaction: Rows["Service"]["transaction"] = (self) =>
+  Effect.withFiber(({ context }) => {
+    const log: Log = []
+    const outer = Option.getOrUndefined(Context.getOption(context, Undo))
+    return Effect.onExit(
+      self.pipe(
+        Effect.provideService(Undo, log),
+        Effect.provideService(References.PreventSchedulerYield, true)
+      ),
+      (exit) =>
+        Effect.sync(() => {
+          if (exit._tag === "Success") outer?.push(...log)
+          else for (const undo of log.reverse()) undo()
+        })
+    )
+  })
+
+/** Rows that are there until the scope closes. */
+const make = Effect.gen(function* () {
+  const tables = new Map<string, MemoryTable>()
+  const store = Option.getOrUndefined(yield* Effect.serviceOption(EphemeralStore))
+  const of = (table: Table): MemoryTable => {
+    const known = tables.get(table.name)
+    if (known !== undefined) return known
+    const made = new MemoryTable(table)
+    tables.set(table.name, made)
+    if (table.erased !== undefined) {
+      store?.erasable.set(table.name, (tenant) =>
+        made.find({ where: { tenant } }).flatMap((row) => erasableOf(table, made, row))
+      )
+    }
+    return made
+  }
+  let isOpen = true
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      isOpen = false
+      tables.clear()
+    })
+  )
+  /** One step, which the open transaction can undo. */
+  const step = <A>(change: (log: Log) => A): Effect.Effect<A, StoreError> =>
+    Effect.withFiber(({ context }) =>
+      isOpen
+        ? Effect.sync(() => change(Option.getOrElse(Context.getOption(context, Undo), () => [])))
+        : Effect.fail(new StoreError({ message: "the store is closed" }))
+    )
+
+  return Rows.of({
+    list: (table, query) => step(() => of(table).find(query)),
+    count: (table, query, by) => step(() => counted(of(table).find(query), by)),
+    add: (table, rows, follows) => step((log) => adding(table, of(table), rows, follows, log)),
+    set: (table, query, cells) =>
+      step((log) => {
+        const kept = of(table)
+        const found = kept.find(query)
+        for (const row of found) replacing(kept, row, { ...row, ...cells }, log)
+        return found.length
+      }),
+    remove: (table, query) =>
+      step((log) => {
+        const kept = of(table)
+        const found = kept.find(query)
+        for (const row of found) dropping(kept, row, log)
+        return found.length
+      }),
+    transaction,
+    alone: () => Effect.void
+  })
+})
+
+/** Each build of the layer starts without rows. */
+export const layer: Layer.Layer<Rows> = Layer.effect(Rows, make)

@@ -1,0 +1,74 @@
+/**
+ * Records of calls. A store that is lost with its process keeps the newest 10,000.
+ */
+import { Effect, Layer } from "effect"
+import { CallRecords } from "../../services/CallRecords.ts"
+import { Rows } from "../../services/Rows.ts"
+import { CallRecord } from "../../src/tool/CallRecord.ts"
+import { RunId, Tenant } from "../../src/value/Ids.ts"
+import type { Stored } from "./TypedRows.ts"
+import { int8, json, place, said, table, tableRows, text, uuid } from "./TypedRows.ts"
+
+const page_max = 500
+
+/** Names come from models and may contain any character. */
+const callRecords = table({
+  name: "call_records",
+  what: "records of calls",
+  key: ["key"],
+  columns: {
+    place,
+    key: said,
+    tenant: text(Tenant),
+    run_id: uuid(RunId),
+    tool_name: said,
+    ended_at: int8,
+    record: json(CallRecord)
+  },
+  erased: { removed: ["record"] },
+  group: [],
+  kept: { rows_max: 10_000 }
+})
+
+const recordsOf = (found: ReadonlyArray<Stored<typeof callRecords.columns>>) =>
+  found.map(({ record }) => record)
+
+const make = Effect.map(Rows, (driver) => {
+  const rows = tableRows(driver, callRecords)
+  return CallRecords.of({
+    store: (records) =>
+      Effect.asVoid(
+        rows.add(
+          records.map((record) => {
+            const { ended_at, key, run_id, tenant, tool_name } = record
+            return { key, tenant, run_id, tool_name, ended_at, record }
+          })
+        )
+      ),
+    ofRun: Effect.fnUntraced(function* (tenant, run, limit, after) {
+      const last = { tenant, key: after }
+      const isKnown = after !== undefined && (yield* rows.count({ where: last })) > 0
+      return recordsOf(
+        yield* rows.all({
+          where: { tenant, run_id: run },
+          order: ["place"],
+          after: isKnown ? last : undefined,
+          limit: Math.min(limit, page_max)
+        })
+      )
+    }),
+    ofTool: (tenant, tool_name, limit) =>
+      Effect.map(
+        rows.all({
+          where: { tenant, tool_name },
+          order: ["place"],
+          descends: true,
+          limit: Math.min(limit, page_max)
+        }),
+        recordsOf
+      ),
+    forget: (tenant, before) => rows.remove({ where: { tenant, ended_at: ["<", before] } })
+  })
+})
+
+export const layer: Layer.Layer<CallRecords, never, Rows> = Layer.effect(CallRecords, make)
