@@ -107,6 +107,7 @@ const shown: Readonly<Record<string, readonly [shows: string, pages?: Record<str
   events: ["takes an event once and tells who is bound", { "layers/channel/README.md": 2 }],
   express: ["takes a message in Express", { "layers/http/README.md": 1 }],
   fastify: ["takes a message in Fastify"],
+  features: ["reads by the methods of a feature", { "layers/compose/README.md": 1 }],
   fixture: ["runs as it was recorded, and diverges where a result has changed"],
   fromaisdk: ["streams, asks and goes on", { "test/examples/coming-from-ai-sdk.md": 1 }],
   fromlanggraph: ["runs what was changed", { "test/examples/coming-from-langgraph.md": 1 }],

@@ -44,7 +44,7 @@ export {
   consumerNameForTool,
   executeSubject,
   resultSubject
-} from "../../../src/semstreams/Subjects.ts"
+} from "../../../src/queue/QueueSubjects.ts"
 export { SemStreamsLoops } from "../../semstreams/SemStreamsLoops.ts"
 export type { Executed } from "../../semstreams/SemStreamsTools.ts"
 export { SemStreamsTools } from "../../semstreams/SemStreamsTools.ts"
