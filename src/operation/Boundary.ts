@@ -6,7 +6,7 @@ import { Context } from "effect"
 import type { Redacted } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import type { Principal } from "../principal/Principal.ts"
-import type { RightName } from "../principal/Rights.ts"
+import type { AnyRight } from "../principal/Rights.ts"
 import {
   Problem400,
   Problem401,
@@ -32,10 +32,9 @@ export class CurrentToken extends Context.Service<CurrentToken, Redacted.Redacte
 ) {}
 
 /** An endpoint's annotation: the right that its caller needs. */
-export const Needs: Context.Reference<RightName> = Context.Reference<RightName>(
-  "troupe/api/Needs",
-  { defaultValue: () => "inspect" }
-)
+export const Needs: Context.Reference<AnyRight> = Context.Reference<AnyRight>("troupe/api/Needs", {
+  defaultValue: () => "inspect"
+})
 
 /** An endpoint's annotation: the media types that its body may have. */
 export const BodyTypes: Context.Reference<ReadonlyArray<string>> = Context.Reference<

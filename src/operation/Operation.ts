@@ -5,7 +5,7 @@
 import type { Redacted, Schema } from "effect"
 import { Context } from "effect"
 import type { PrincipalInput } from "../principal/Principal.ts"
-import type { RightName } from "../principal/Rights.ts"
+import type { AnyRight } from "../principal/Rights.ts"
 import type { Timed } from "../value/Times.ts"
 
 /** The token of the request that asks, if it came over HTTP. */
@@ -36,7 +36,7 @@ export interface Operation {
   /** The statuses of its own errors, beside those that every request may get. */
   readonly problems?: ReadonlyArray<404 | 409 | 410 | 422>
   /** Whoever has it, with any reach, may call the operation. */
-  readonly right: RightName
+  readonly right: AnyRight
   /** What a method takes in place of the payload, of which it is another form or has more forms. */
   readonly takes?: Operation["payload"]
   /**

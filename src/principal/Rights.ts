@@ -13,7 +13,8 @@ export type Reach = "all" | "own" | "named"
 /** `admin` has every right with the reach `all`, so the table leaves it out. */
 type Rank = Exclude<Role, "admin">
 
-type Right = Readonly<Partial<Record<Rank, Reach>>>
+/** How far a right reaches for each role that has it. */
+export type Right = Readonly<Partial<Record<Rank, Reach>>>
 
 const forOperators = { operator: "all" } as const
 const forStaff = { viewer: "all", approver: "all", operator: "all" } as const
@@ -29,10 +30,6 @@ const table = {
   cancel: { operator: "all", customer: "own" },
   settle: forOperators,
   stopTools: forOperators,
-  /** The right to review change sets, which is not a decision about a call. */
-  review: { approver: "all", operator: "all" },
-  /** The right to read drafts of rubrics and system cards, and to publish or withdraw them. */
-  author: forOperators,
   repair: forOperators,
   curate: forOperators,
   redeliver: forOperators,
@@ -47,21 +44,28 @@ const table = {
   acceptMcpTool: forOperators
 } as const satisfies Record<string, Right>
 
+/** A right of every service. */
 export type RightName = keyof typeof table
+
+/** A right of every service by its name, or one that a feature declares for operations of its own. */
+export type AnyRight = RightName | Right
 
 export const rights: Readonly<Record<RightName, Right>> = table
 
 const ranks: ReadonlyArray<Rank> = ["viewer", "approver", "operator", "customer", "publisher"]
 
-/** For each right, the roles that have it with a reach for which `isMeant` is true. */
+/** The roles that have the right with a reach for which `isMeant` is true. */
+const ranksOf = (right: Right, isMeant: (reach: Reach) => boolean): ReadonlyArray<Rank> =>
+  ranks.filter((rank) => {
+    const reach = right[rank]
+    return reach !== undefined && isMeant(reach)
+  })
+
+/** The same of each right. */
 const ranksWith = (
   isMeant: (reach: Reach) => boolean
 ): Readonly<Record<RightName, ReadonlyArray<Rank>>> => {
-  const isOf = (right: Right) => (rank: Rank) => {
-    const reach = right[rank]
-    return reach !== undefined && isMeant(reach)
-  }
-  const named = Object.entries(rights).map(([name, right]) => [name, ranks.filter(isOf(right))])
+  const named = Object.entries(rights).map(([name, right]) => [name, ranksOf(right, isMeant)])
   return Object.fromEntries(named) as Record<RightName, ReadonlyArray<Rank>>
 }
 
@@ -70,14 +74,15 @@ const withMoreThanOwn = ranksWith((reach) => reach !== "own")
 const withAll = ranksWith((reach) => reach === "all")
 
 /** The roles that have the right, in the order of the table; `admin` is not listed. */
-export const rolesFor = (right: RightName): ReadonlyArray<Role> => withAny[right]
+export const rolesFor = (right: AnyRight): ReadonlyArray<Rank> =>
+  typeof right === "string" ? withAny[right] : ranksOf(right, () => true)
 
 const holdsOne = ({ roles }: Pick<Principal, "roles">, ranks: ReadonlyArray<Rank>): boolean =>
   roles.includes("admin") || ranks.some((rank) => roles.includes(rank))
 
 /** The error if the principal may not use the right; undefined = it has the right, at least with the reach `own`. */
-export const rightRefusal = (by: Principal, right: RightName): NotEntitled | undefined =>
-  holdsOne(by, withAny[right])
+export const rightRefusal = (by: Principal, right: AnyRight): NotEntitled | undefined =>
+  holdsOne(by, rolesFor(right))
     ? undefined
     : new NotEntitled({ principal: by.id, needs: rolesFor(right) })
 

@@ -123,9 +123,21 @@ describe("a feature", () => {
 
 describe("what is wrong with features", () => {
   const other: AnyFeature = { ...spectral, name: "other" }
+  const [records] = spectral.groups
+  const { scans } = records.effects
+  const misnamed = {
+    ...spectral,
+    groups: [
+      {
+        ...records,
+        effects: { scans: { ...scans, operation: { ...scans.operation, right: "scna" } } }
+      }
+    ]
+  }
   const wrong: ReadonlyArray<readonly [what: string, features: unknown, said: RegExp]> = [
     ["is given twice", [spectral, spectral], /the feature spectral, which there is already/],
     ["has the operations of another", [spectral, other], /"other" has the group records/],
+    ["needs a right that is none", [misnamed], /there is no right "scna"/],
     ["is none", [{ name: "x" }], /Expected a feature/],
     ["has a name that is none", [{ ...spectral, name: "Spectral Agent" }], /Expected a feature/]
   ]

@@ -9,7 +9,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
 import type { Role } from "../../src/principal/Principal.ts"
 import { Principal } from "../../src/principal/Principal.ts"
-import type { Reach, RightName } from "../../src/principal/Rights.ts"
+import type { Reach, Right, RightName } from "../../src/principal/Rights.ts"
 import { rights } from "../../src/principal/Rights.ts"
 import { byHand } from "../readmes/Tables.ts"
 import type { Who } from "./Service.ts"
@@ -19,8 +19,8 @@ const none = "00000000-0000-4000-8000-000000000000"
 const names = Object.keys(rights) as ReadonlyArray<RightName>
 const ranks = ["viewer", "approver", "operator", "customer", "publisher"] as const
 
-const reachOf = (right: RightName, role: Role | undefined): Reach | undefined =>
-  role === undefined ? undefined : role === "admin" ? "all" : rights[right][role]
+const reachOf = (right: Right, role: Role | undefined): Reach | undefined =>
+  role === undefined ? undefined : role === "admin" ? "all" : right[role]
 
 /**
  * Members of the facade without a principal: they are for the program that runs the process; the API that it mounts asks for
@@ -60,17 +60,20 @@ const methods: Readonly<Partial<Record<RightName, Readonly<Record<string, Use>>>
 
 type Request = readonly [path: string, json?: unknown, method?: string]
 
-/** Requests for what no operation declares, by the right that they need. */
-const requests: Readonly<Partial<Record<RightName, ReadonlyArray<Request>>>> = {
-  send: [
+/** Requests for what no operation of every service declares, each list with the right that it needs. */
+const requests: ReadonlyArray<readonly [Right, ...ReadonlyArray<Request>]> = [
+  [
+    rights.send,
     ["/v1/messages", { agent: "spectral", text: "hello" }],
     ["/v1/conversations/somebody/messages", { agent: "spectral", text: "hello" }]
   ],
-  follow: [
+  [
+    rights.follow,
     ["/v1/conversations/nobody/events"],
     [`/v1/conversations/nobody/files/${"0".repeat(64)}`]
   ],
-  inspect: [
+  [
+    rights.inspect,
     ["/v1/scans"],
     ["/v1/scans/nothing"],
     ["/v1/failure-clusters"],
@@ -79,14 +82,19 @@ const requests: Readonly<Partial<Record<RightName, ReadonlyArray<Request>>>> = {
     ["/v1/changesets/nothing"],
     ["/metrics"]
   ],
-  review: [["/v1/changesets/nothing/review", { decision: "approved" }]],
-  author: [
+  // Rights of a feature.
+  [
+    { approver: "all", operator: "all" },
+    ["/v1/changesets/nothing/review", { decision: "approved" }]
+  ],
+  [
+    { operator: "all" },
     ["/v1/drafts"],
     ["/v1/drafts/draft-9"],
     ["/v1/drafts/draft-9/publish", { target_id: "tone", based_on: 1, reason: "agreed" }],
     ["/v1/drafts/draft-9/withdraw", { reason: "old" }]
   ]
-}
+]
 
 const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help." })
 
@@ -117,7 +125,11 @@ describe("what each role may do", () => {
               (error: { readonly _tag: string }) => error._tag
             )
             const isRefused = tag === "NotEntitled"
-            assert.strictEqual(isRefused, reachOf(right, role) === undefined, `${role} ${method}`)
+            assert.strictEqual(
+              isRefused,
+              reachOf(rights[right], role) === undefined,
+              `${role} ${method}`
+            )
             assert.notInclude(["InvalidInput", undefined], tag, `${role} ${method}`)
           }
         }
@@ -139,8 +151,8 @@ describe("what each role may do", () => {
         ["nemo", undefined]
       ]
       for (const [as, role] of people) {
-        for (const right of names) {
-          for (const [path, json, method] of requests[right] ?? []) {
+        for (const [right, ...asked] of requests) {
+          for (const [path, json, method] of asked) {
             const { status, text } = yield* ask(path, {
               as,
               ...(json === undefined ? undefined : { json }),

@@ -9,7 +9,7 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import ts from "typescript-5.9"
 import { Authentication, Needs } from "../../src/operation/Boundary.ts"
 import { TroupeApi } from "../../src/operation/TroupeApi.ts"
-import type { Reach, RightName } from "../../src/principal/Rights.ts"
+import type { AnyRight, Reach, RightName } from "../../src/principal/Rights.ts"
 import { rights } from "../../src/principal/Rights.ts"
 import { operations } from "../../layers/service/ServiceOperations.ts"
 import { boundRows } from "../bench/Bounds.ts"
@@ -95,7 +95,7 @@ interface Endpoint {
   readonly path: string
   readonly summary: string
   /** Undefined = it needs no token. */
-  readonly right: RightName | undefined
+  readonly right: AnyRight | undefined
 }
 
 /** All endpoints of the API, in their order. */
@@ -138,9 +138,10 @@ const rightsTable = (): string => {
 }
 
 /** The roles of a right, with their reach where it is not everything. */
-const rolesText = (right: RightName): string => {
+const rolesText = (given: AnyRight): string => {
+  const right = typeof given === "string" ? rights[given] : given
   const roles = ranks.flatMap((rank) => {
-    const reach = rights[right][rank]
+    const reach = right[rank]
     if (reach === undefined) return []
     return reach === "all" ? [rank] : [`${rank} (${reaches[reach]})`]
   })

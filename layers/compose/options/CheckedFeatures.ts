@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { HttpApi } from "effect/http-api"
 import { TroupeApi } from "../../../src/operation/TroupeApi.ts"
+import { rights } from "../../../src/principal/Rights.ts"
 import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
 import type { AnyFeature } from "./Feature.ts"
 
@@ -17,6 +18,15 @@ export const checkFeatures = (features: ReadonlyArray<AnyFeature>) => {
       `group ${id}`,
       ...Object.values(effects).map(({ operation: { method, path } }) => `${method} ${path}`)
     ])
+    const unknown = groups
+      .flatMap(({ effects }) => Object.values(effects))
+      .find(
+        ({ operation: { right } }) => typeof right === "string" && !Object.hasOwn(rights, right)
+      )
+    if (unknown !== undefined) {
+      const message = `there is no right ${JSON.stringify(unknown.operation.right)}`
+      return Effect.fail(new InvalidInput({ field: `features.${index}`, message }))
+    }
     for (const each of [`feature ${name}`, ...own]) {
       if (taken.has(each)) {
         const message = `${JSON.stringify(name)} has the ${each}, which there is already`

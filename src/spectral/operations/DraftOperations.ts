@@ -9,6 +9,9 @@ import { Draft, DraftId, DraftKind, DraftReason, DraftStatus } from "../platform
 import { Version } from "../platform/contracts/Fact.ts"
 import { RecordId } from "../platform/contracts/RecordId.ts"
 
+/** To read drafts, and to publish or withdraw them. */
+const right = { operator: "all" } as const
+
 export const list = operation({
   id: "list",
   name: "drafts",
@@ -27,7 +30,7 @@ export const list = operation({
     next_after: Schema.optionalKey(DraftId)
   }),
   problems: [404],
-  right: "author",
+  right,
   gives: "items",
   summary: "Drafts of rubrics and system cards, newest first"
 })
@@ -42,7 +45,7 @@ export const get = operation({
   params,
   success: Draft,
   problems: [404],
-  right: "author",
+  right,
   args: ["draft_id"],
   summary: "A draft with all that it says, and what became of it"
 })
@@ -61,7 +64,7 @@ export const publish = operation({
   }),
   success: Draft,
   problems: [404, 409],
-  right: "author",
+  right,
   args: ["draft_id"],
   summary: "Publish a draft, once",
   description:
@@ -77,7 +80,7 @@ export const withdraw = operation({
   payload: Schema.Struct({ reason: DraftReason }),
   success: Draft,
   problems: [404, 409],
-  right: "author",
+  right,
   args: ["draft_id"],
   summary: "Withdraw a draft that waits: it can be published no more"
 })

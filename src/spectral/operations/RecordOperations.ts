@@ -133,6 +133,9 @@ export const getChangeset = operation({
   summary: "A change set with its review"
 })
 
+/** To review change sets is no decision about a call. */
+const review_right = { approver: "all", operator: "all" } as const
+
 export const review = operation({
   id: "review",
   name: "reviewChangeset",
@@ -145,7 +148,7 @@ export const review = operation({
   }),
   success: ChangesetRecord,
   problems: [404, 409],
-  right: "review",
+  right: review_right,
   args: ["changeset_id"],
   summary: "Approve or reject a change set, once"
 })
