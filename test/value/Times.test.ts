@@ -92,7 +92,11 @@ describe("times in options", () => {
           tools: [told],
           model: scripted([call("refund", { order: "1" })]),
           files: { unsent_ms: "2 hours" },
-          events: { agent: "shop", retention_ms: Duration.days(7) },
+          events: {
+            agent: "shop",
+            handlers: { a: () => ({ _tag: "Tell", conversation: "c", text: "Hello" }) },
+            retention_ms: Duration.days(7)
+          },
           http: { stall_ms: "10 seconds", tokens: [], settings: { heartbeat_ms: "5 seconds" } }
         })
       )
