@@ -153,14 +153,17 @@ describe("what is wrong with features", () => {
           agent: "clerk",
           handlers: {
             "verdict.issued": () => ({ _tag: "Tell", conversation: "", text: "x" }),
-            "feedback.received": () => ({ _tag: "Ask" }) as never
+            "feedback.received": () => ({ _tag: "Ask" }) as never,
+            "scan.failed": (() => Promise.reject(new Error("no such order"))) as never
           }
         }
       },
       async (troupe) => {
         for (const [type, field] of [
           ["verdict.issued", "events.handlers.verdict.issued.conversation"],
-          ["feedback.received", "events.handlers.feedback.received"]
+          ["feedback.received", "events.handlers.feedback.received"],
+          // Its rejection does not end the process either.
+          ["scan.failed", "events.handlers.scan.failed"]
         ] as const) {
           const error = await troupe
             .publish({ ...verdict, type }, publisher)
