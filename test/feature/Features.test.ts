@@ -123,9 +123,27 @@ describe("a feature", () => {
 
 describe("what is wrong with features", () => {
   const other: AnyFeature = { ...spectral, name: "other" }
+  const bare = { ...spectral, groups: [], tools: [], deliveries: [] }
+  const withGroup = (group: object) => ({ ...bare, groups: [{ id: "g", title: "G", ...group }] })
+  const paid = () => ({ _tag: "Tell", conversation: "c", text: "Paid." }) as const
+  const paying = { ...bare, events: { handlers: { paid }, topics: [] } }
   const wrong: ReadonlyArray<readonly [what: string, features: unknown, said: RegExp]> = [
     ["is given twice", [spectral, spectral], /the feature spectral, which there is already/],
     ["has the operations of another", [spectral, other], /"other" has the group records/],
+    ["lacks an effect", [withGroup({ effects: { get: undefined } })], /Expected the effect of an/],
+    ["has a group without effects", [withGroup({})], /Missing key|Expected/],
+    ["has a tool that is none", [{ ...bare, tools: [1] }], /Expected/],
+    ["has a delivery that is none", [{ ...bare, deliveries: [1] }], /Expected an Effect of handl/],
+    [
+      "has a handler that is none",
+      [{ ...bare, events: { handlers: { paid: "x" }, topics: [] } }],
+      /Expected/
+    ],
+    [
+      "handles the events of another",
+      [paying, { ...paying, name: "other" }],
+      /"other" has the handler of events paid/
+    ],
     ["is none", [{ name: "x" }], /Expected a feature/],
     ["has a name that is none", [{ ...spectral, name: "Spectral Agent" }], /Expected a feature/]
   ]
