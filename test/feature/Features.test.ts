@@ -8,6 +8,7 @@ import * as Spectral from "../../layers/compose/entries/Spectral.ts"
 import type { AnyFeature } from "../../layers/compose/options/Feature.ts"
 import type { Options } from "../../layers/compose/options/ServiceOptions.ts"
 import { layer as scripted, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
+import type { AnyServed } from "../../layers/service/Served.ts"
 import { agent } from "../../src/agent/DeclaredAgent.ts"
 import * as Events from "../platform/Events.ts"
 
@@ -125,11 +126,19 @@ describe("what is wrong with features", () => {
   const other: AnyFeature = { ...spectral, name: "other" }
   const bare = { ...spectral, groups: [], tools: [], deliveries: [] }
   const withGroup = (group: object) => ({ ...bare, groups: [{ id: "g", title: "G", ...group }] })
+  const moved = (effect: AnyServed, path: `/v1/${string}`) => ({
+    ...effect,
+    operation: { ...effect.operation, path }
+  })
+  const { scans } = Object.assign({}, ...spectral.groups.map(({ effects }) => effects))
+  const again = { id: "g", title: "G", effects: { scans: moved(scans, "/v1/other-scans") } }
+  const twice = { ...bare, groups: [...spectral.groups, again] }
   const paid = () => ({ _tag: "Tell", conversation: "c", text: "Paid." }) as const
   const paying = { ...bare, events: { handlers: { paid }, topics: [] } }
   const wrong: ReadonlyArray<readonly [what: string, features: unknown, said: RegExp]> = [
     ["is given twice", [spectral, spectral], /the feature spectral, which there is already/],
     ["has the operations of another", [spectral, other], /"other" has the group records/],
+    ["has two methods of one name", [twice], /"spectral" has the method spectral.scans/],
     ["lacks an effect", [withGroup({ effects: { get: undefined } })], /Expected the effect of an/],
     ["has a group without effects", [withGroup({})], /Missing key|Expected/],
     ["has a tool that is none", [{ ...bare, tools: [1] }], /Expected/],

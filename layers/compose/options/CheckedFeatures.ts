@@ -28,7 +28,7 @@ const read = shapeReader(
 
 /**
  * Fails where a part of one is none, and where two have one name, one type of event, or one group or route of operations, also
- * where it is one of every service.
+ * where it is one of every service; or one has two methods of one name.
  */
 export const checkFeatures = Effect.fnUntraced(function* (features: ReadonlyArray<AnyFeature>) {
   const taken = new Set(Object.keys(TroupeApi.groups).map((id) => `group ${id}`))
@@ -41,7 +41,14 @@ export const checkFeatures = Effect.fnUntraced(function* (features: ReadonlyArra
     yield* read({ deliveries, events, groups, tools }, field)
     const own = groups.flatMap(({ effects, id }) => [
       `group ${id}`,
-      ...Object.values(effects).map(({ operation: { method, path } }) => `${method} ${path}`)
+      ...Object.entries(effects).flatMap(
+        ([
+          key,
+          {
+            operation: { method, path }
+          }
+        ]) => [`${method} ${path}`, `method ${name}.${key}`]
+      )
     ])
     const types = Object.keys(events.handlers).map((type) => `handler of events ${type}`)
     for (const each of [`feature ${name}`, ...own, ...types]) {
