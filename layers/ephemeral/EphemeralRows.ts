@@ -49,30 +49,67 @@ const compare =
     return 0
   }
 
+/** The rows that have the same cells in some columns, each in the order in which they were added. */
+class RowGroups {
+  readonly #columns: ReadonlyArray<string>
+  readonly #groups = new Map<string, Map<string, Row>>()
+
+  constructor(columns: ReadonlyArray<string>) {
+    this.#columns = columns
+  }
+
+  /** Whether a query names one group. */
+  isNamed(where: Where): boolean {
+    return this.#columns.every((name) => isExact(where[name]))
+  }
+
+  of(row: Row): ReadonlyMap<string, Row> | undefined {
+    return this.#groups.get(nameOf(row, this.#columns))
+  }
+
+  put(name: string, row: Row): void {
+    const place = nameOf(row, this.#columns)
+    let group = this.#groups.get(place)
+    if (group === undefined) this.#groups.set(place, (group = new Map()))
+    group.set(name, row)
+  }
+
+  /** `after`: the row that is put in its place, which may be of another group. */
+  drop(name: string, row: Row, after?: Row): void {
+    const place = nameOf(row, this.#columns)
+    if (after !== undefined && place === nameOf(after, this.#columns)) return
+    const group = this.#groups.get(place)
+    group?.delete(name)
+    if (group?.size === 0) this.#groups.delete(place)
+  }
+}
+
+const isExact = (test: Test | undefined): boolean => test !== undefined && typeof test !== "object"
+
 /** The rows of one table. */
 class MemoryTable {
   readonly #table: Table
   readonly #rows = new Map<string, Row>()
-  /** The rows that have the same cells in the first columns, each in the order in which they were added. */
-  readonly #groups = new Map<string, Map<string, Row>>()
-  readonly #grouped: ReadonlyArray<string>
+  readonly #group: RowGroups
+  /** A column that is never read is compared: by it, few rows are found. */
+  readonly #groups: ReadonlyArray<RowGroups>
   #place = 0
 
   constructor(table: Table) {
     this.#table = table
-    this.#grouped = table.group ?? ("tenant" in table.columns ? ["tenant"] : [])
+    this.#group = new RowGroups(table.group ?? ("tenant" in table.columns ? ["tenant"] : []))
+    const { hidden = [] } = table
+    this.#groups = [...hidden.map((column) => new RowGroups([column])), this.#group]
   }
 
   #all(where: Where): Iterable<Row> {
-    const isExact = (name: string) => where[name] !== undefined && typeof where[name] !== "object"
     const { key } = this.#table
-    if (key.every(isExact)) {
+    if (key.every((name) => isExact(where[name]))) {
       const row = this.#rows.get(nameOf(where as Row, key))
       return row === undefined ? [] : [row]
     }
-    return this.#grouped.every(isExact)
-      ? (this.#groups.get(nameOf(where as Row, this.#grouped))?.values() ?? [])
-      : this.#rows.values()
+    const named = this.#groups.find((each) => each.isNamed(where))
+    return named === undefined ? this.#rows.values() : (named.of(where as Row)?.values() ?? [])
   }
 
   find({ after, descends = false, limit, or, order = [], skip = 0, where }: RowQuery): Array<Row> {
@@ -92,20 +129,20 @@ class MemoryTable {
 
   put(row: Row): void {
     const name = nameOf(row, this.#table.key)
+    const before = this.#rows.get(name)
     this.#rows.set(name, row)
-    const place = nameOf(row, this.#grouped)
-    let group = this.#groups.get(place)
-    if (group === undefined) this.#groups.set(place, (group = new Map()))
-    group.set(name, row)
+    for (const groups of this.#groups) {
+      if (before !== undefined) groups.drop(name, before, row)
+      groups.put(name, row)
+    }
   }
 
   drop(row: Row): void {
     const name = nameOf(row, this.#table.key)
+    const standing = this.#rows.get(name)
+    if (standing === undefined) return
     this.#rows.delete(name)
-    const place = nameOf(row, this.#grouped)
-    const group = this.#groups.get(place)
-    group?.delete(name)
-    if (group?.size === 0) this.#groups.delete(place)
+    for (const groups of this.#groups) groups.drop(name, standing)
   }
 
   known(row: Row): Row | undefined {
@@ -123,7 +160,7 @@ class MemoryTable {
   /** The oldest rows of this one's group that are more than are kept, after one was added. */
   surplus(added: Row): ReadonlyArray<Row> {
     const { kept } = this.#table
-    const group = this.#groups.get(nameOf(added, this.#grouped))
+    const group = this.#group.of(added)
     if (kept === undefined || group === undefined || group.size <= kept.rows_max) return []
     const { rows_max, spares } = kept
     if (spares !== undefined) {

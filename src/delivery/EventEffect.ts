@@ -2,16 +2,18 @@
  * What an event of another system causes: a message that an agent answers in a conversation, or a memory. A feature or an
  * application says it for each type of event.
  */
-import { Effect, Schema } from "effect"
+import { Effect, Predicate, Schema } from "effect"
 import { text_units_max } from "../memory/MemoryRow.ts"
-import type { InvalidInput } from "../schema/InvalidInput.ts"
-import { inputReader } from "../schema/InvalidInput.ts"
+import { InvalidInput, inputReader } from "../schema/InvalidInput.ts"
 import { ConversationId } from "../value/Ids.ts"
 import type { IncomingEvent } from "./IncomingEvent.ts"
 import { EventTypeUnknown } from "./IncomingEvent.ts"
 
 /** Of a message to an agent, in UTF-16 units: an event has less. */
 const told_units_max = 1_000_000
+
+/** How long an Effect of a handler may run, in ms: less than a relay waits for an answer. */
+const handler_ms_max = 10_000
 
 /** A message is sent to the agent, in the conversation of the event's subject: later events about it continue there. */
 export const Tell = Schema.TaggedStruct("Tell", {
@@ -35,7 +37,8 @@ type Given = typeof Tell.Encoded | typeof Remember.Encoded
 
 /**
  * Says what an event causes: `{ _tag: "Tell", conversation, text }` or `{ _tag: "Remember", conversation, text, subject? }`, at
- * once or as an Effect. Fails with InvalidInput where the event's data does not fit its type.
+ * once or as an Effect, which may run for 10 s. Fails with InvalidInput where the event's data does not fit its type. It is called
+ * for each delivery of the event, so it causes nothing itself.
  */
 export type EventHandler = (event: IncomingEvent) => Given | Effect.Effect<Given, InvalidInput>
 
@@ -44,7 +47,10 @@ export type EventHandlers = Readonly<Record<string, EventHandler>>
 
 const read = inputReader(Schema.Union([Tell, Remember]))
 
-/** Fails with EventTypeUnknown if there is no handler of the type. What a handler gives has to be an effect. */
+/**
+ * Fails with EventTypeUnknown if there is no handler of the type. What a handler gives has to be an effect: a promise is refused,
+ * and its rejection goes nowhere. A handler that throws or runs too long is a defect.
+ */
 export const effectOf = (
   handlers: EventHandlers,
   event: IncomingEvent
@@ -55,7 +61,18 @@ export const effectOf = (
     if (handler === undefined) {
       return Effect.fail(new EventTypeUnknown({ type, available: Object.keys(handlers) }))
     }
-    const given = handler(event)
-    const said = Effect.isEffect(given) ? given : Effect.succeed(given)
-    return Effect.flatMap(said, (effect) => read(effect, `events.handlers.${type}`))
+    const field = `events.handlers.${type}`
+    const given: unknown = handler(event)
+    if (Predicate.isPromiseLike(given)) {
+      given.then(undefined, () => undefined)
+      const message = "Expected what the event causes, at once or as an Effect; this is a promise"
+      return Effect.fail(new InvalidInput({ field, message }))
+    }
+    const said = Effect.isEffect(given)
+      ? Effect.timeoutOrElse(given as Effect.Effect<unknown, InvalidInput>, {
+          duration: handler_ms_max,
+          orElse: () => Effect.die(new Error(`${field} ran for more than ${handler_ms_max} ms`))
+        })
+      : Effect.succeed(given)
+    return Effect.flatMap(said, (effect) => read(effect, field))
   })

@@ -16,7 +16,8 @@ const table: Table = {
     source: "int2",
     scan_id: "text",
     error: "text"
-  }
+  },
+  group: ["tenant", "source"]
 }
 
 const rowOf = (tenant: string, error_id: string, at: number, scan_id: Cell = null): Row => ({
@@ -124,6 +125,10 @@ const writeTests = (it: Vitest.MethodsNonLive<Rows>): void => {
       assert.strictEqual(yield* rows.set(table, early, { scan_id: null, at: 8 }), 2)
       assert.strictEqual(yield* ids({ where: { at: 8, scan_id: null } }), "ac")
       assert.strictEqual(yield* rows.set(table, { where: { tenant, at: 77 } }, { at: 1 }), 0)
+      // Also into another group.
+      assert.strictEqual(yield* rows.set(table, { where: { tenant, source: 0 } }, { source: 1 }), 1)
+      assert.strictEqual(yield* ids({ where: { source: 0 } }), "")
+      assert.strictEqual(yield* ids({ where: { source: 1 } }), "bdac")
       const oldest = { where: { tenant }, order: ["at", "error_id"], limit: 2 }
       assert.strictEqual(yield* rows.remove(table, oldest), 2)
       assert.strictEqual(yield* ids({}), "ac")
@@ -141,7 +146,7 @@ const writeTests = (it: Vitest.MethodsNonLive<Rows>): void => {
       const change = Effect.gen(function* () {
         yield* rows.alone(`rows ${tenant}`)
         yield* rows.add(table, [rowOf(tenant, "e", 5)], [])
-        yield* rows.set(table, { where: { tenant, error_id: "a" } }, { at: 9 })
+        yield* rows.set(table, { where: { tenant, error_id: "a" } }, { at: 9, source: 0 })
         yield* rows.remove(table, { where: { tenant, error_id: ["in", ["b", "e"]] } })
         const locked = { where: { tenant, error_id: "a" }, lock: "wait" } as const
         assert.lengthOf(yield* rows.list(table, locked), 1)
@@ -151,6 +156,7 @@ const writeTests = (it: Vitest.MethodsNonLive<Rows>): void => {
       const failing = rows.transaction(Effect.andThen(change, Effect.fail("no" as const)))
       assert.strictEqual(yield* Effect.flip(failing), "no")
       assert.strictEqual(yield* ids({}), "abcd")
+      assert.strictEqual(yield* ids({ where: { source: 0 } }), "c")
       // A part that fails goes alone; a whole that fails takes its parts along.
       const caught = rows.transaction(
         Effect.andThen(

@@ -8,6 +8,7 @@ import * as Spectral from "../../layers/compose/entries/Spectral.ts"
 import type { AnyFeature } from "../../layers/compose/options/Feature.ts"
 import type { Options } from "../../layers/compose/options/ServiceOptions.ts"
 import { layer as scripted, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
+import type { AnyServed } from "../../layers/service/Served.ts"
 import { agent } from "../../src/agent/DeclaredAgent.ts"
 import * as Events from "../platform/Events.ts"
 
@@ -123,21 +124,39 @@ describe("a feature", () => {
 
 describe("what is wrong with features", () => {
   const other: AnyFeature = { ...spectral, name: "other" }
-  const [records] = spectral.groups
-  const { scans } = records.effects
-  const misnamed = {
-    ...spectral,
-    groups: [
-      {
-        ...records,
-        effects: { scans: { ...scans, operation: { ...scans.operation, right: "scna" } } }
-      }
-    ]
-  }
+  const bare = { ...spectral, groups: [], tools: [], deliveries: [] }
+  const withGroup = (group: object) => ({ ...bare, groups: [{ id: "g", title: "G", ...group }] })
+  const moved = (effect: AnyServed, path: `/v1/${string}`) => ({
+    ...effect,
+    operation: { ...effect.operation, path }
+  })
+  const { scans } = Object.assign({}, ...spectral.groups.map(({ effects }) => effects))
+  const misnamed = withGroup({
+    effects: { scans: { ...scans, operation: { ...scans.operation, right: "scna" } } }
+  })
+  const again = { id: "g", title: "G", effects: { scans: moved(scans, "/v1/other-scans") } }
+  const twice = { ...bare, groups: [...spectral.groups, again] }
+  const paid = () => ({ _tag: "Tell", conversation: "c", text: "Paid." }) as const
+  const paying = { ...bare, events: { handlers: { paid }, topics: [] } }
   const wrong: ReadonlyArray<readonly [what: string, features: unknown, said: RegExp]> = [
     ["is given twice", [spectral, spectral], /the feature spectral, which there is already/],
     ["has the operations of another", [spectral, other], /"other" has the group records/],
     ["needs a right that is none", [misnamed], /there is no right "scna"/],
+    ["has two methods of one name", [twice], /"spectral" has the method spectral.scans/],
+    ["lacks an effect", [withGroup({ effects: { get: undefined } })], /Expected the effect of an/],
+    ["has a group without effects", [withGroup({})], /Missing key|Expected/],
+    ["has a tool that is none", [{ ...bare, tools: [1] }], /Expected/],
+    ["has a delivery that is none", [{ ...bare, deliveries: [1] }], /Expected an Effect of handl/],
+    [
+      "has a handler that is none",
+      [{ ...bare, events: { handlers: { paid: "x" }, topics: [] } }],
+      /Expected/
+    ],
+    [
+      "handles the events of another",
+      [paying, { ...paying, name: "other" }],
+      /"other" has the handler of events paid/
+    ],
     ["is none", [{ name: "x" }], /Expected a feature/],
     ["has a name that is none", [{ ...spectral, name: "Spectral Agent" }], /Expected a feature/]
   ]
@@ -165,14 +184,17 @@ describe("what is wrong with features", () => {
           agent: "clerk",
           handlers: {
             "verdict.issued": () => ({ _tag: "Tell", conversation: "", text: "x" }),
-            "feedback.received": () => ({ _tag: "Ask" }) as never
+            "feedback.received": () => ({ _tag: "Ask" }) as never,
+            "scan.failed": (() => Promise.reject(new Error("no such order"))) as never
           }
         }
       },
       async (troupe) => {
         for (const [type, field] of [
           ["verdict.issued", "events.handlers.verdict.issued.conversation"],
-          ["feedback.received", "events.handlers.feedback.received"]
+          ["feedback.received", "events.handlers.feedback.received"],
+          // Its rejection does not end the process either.
+          ["scan.failed", "events.handlers.scan.failed"]
         ] as const) {
           const error = await troupe
             .publish({ ...verdict, type }, publisher)

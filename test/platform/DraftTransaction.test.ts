@@ -16,7 +16,7 @@ import { eventually } from "../contracts/Contract.ts"
 import * as Samples from "../contracts/Samples.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 import { onEngines } from "../sql/Engines.ts"
-import { sample } from "./Records.ts"
+import { sample, some } from "./Records.ts"
 
 const proposal = {
   kind: "system_card",
@@ -145,5 +145,33 @@ waits(
     assert.include(refused.message, "the card of support-bot is at revision 2")
     const card = yield* WorkspaceReader.use((reader) => reader.systemCard(tenant, "support-bot"))
     assert.strictEqual(card.owner, "Customer support")
+  })
+)
+
+waits(
+  "an import of a new card waits for another one of it that is under way, and then writes its own",
+  Effect.gen(function* () {
+    const importer = yield* RecordImporter
+    const reader = yield* WorkspaceReader
+    const tenant = Samples.tenant()
+    const [card] = sample.systems
+    const next = some({ systems: [{ ...card!, owner: "Sales" }] })
+    const sql = yield* SqlClient.SqlClient
+    const isHeld = yield* Deferred.make<void>()
+    const later = yield* Effect.forkChild(
+      Effect.andThen(Deferred.await(isHeld), importer.record(tenant, next))
+    )
+    yield* sql.withTransaction(
+      Effect.gen(function* () {
+        yield* importer.record(tenant, some({ systems: [card] }))
+        yield* Deferred.succeed(isHeld, undefined)
+        yield* eventually(
+          sql.unsafe("SELECT FROM pg_locks WHERE NOT granted"),
+          (rows) => rows.length > 0
+        )
+      })
+    )
+    yield* Fiber.join(later)
+    assert.strictEqual((yield* reader.systemCard(tenant, card!.system_id)).owner, "Sales")
   })
 )

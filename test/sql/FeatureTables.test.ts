@@ -1,13 +1,15 @@
 /** The tables that a feature makes beside those of every store: row security, declarations, later versions, and what is refused. */
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import * as FeatureTables from "../../layers/sql/engine/FeatureTables.ts"
+import * as Migrations from "../../layers/sql/engine/Migrations.ts"
 import { MayUpgrade } from "../../layers/sql/engine/MayUpgrade.ts"
 import { TenantReads } from "../../layers/sql/engine/TenantReads.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { SubjectErasure } from "../../services/SubjectErasure.ts"
 import { Tenant } from "../../src/value/Ids.ts"
+import { eventually } from "../contracts/Contract.ts"
 import { engines } from "./Engines.ts"
 
 const acme = Tenant.make("acme")
@@ -15,12 +17,12 @@ const acme = Tenant.make("acme")
 const notes = `CREATE TABLE troupe.shop_notes (
   tenant text NOT NULL, id int4 NOT NULL, about text NOT NULL, note text NOT NULL, PRIMARY KEY (tenant, id))`
 const settings = `CREATE TABLE troupe.shop_settings (
-  tenant text PRIMARY KEY, muted boolean NOT NULL DEFAULT false, record text NOT NULL DEFAULT '{}')`
+  tenant text PRIMARY KEY, muted boolean NOT NULL DEFAULT false, record text NOT NULL DEFAULT '{}', "user" text NOT NULL DEFAULT '')`
 
 const shop = {
   feature: "shop",
   migrations: { "0001_notes": [notes, settings] },
-  tables: { shop_notes: ["about", "note"], shop_settings: { record: ["by"] } }
+  tables: { shop_notes: ["about", "note"], shop_settings: { record: ["by"], user: "text" } }
 } satisfies FeatureTables.FeatureTables
 
 const made = (of: FeatureTables.FeatureTables) =>
@@ -47,7 +49,7 @@ const whole = [
   ],
   [
     ["shop_notes", '["about","note"]'],
-    ["shop_settings", '{"record":["by"]}']
+    ["shop_settings", '{"record":["by"],"user":"text"}']
   ]
 ]
 
@@ -59,6 +61,17 @@ const add = (tenant: string, id: number, note: string) =>
       JSON.stringify(note)
     ])
   )
+
+/** Leaves nothing of the feature. */
+const forget = SqlClient.SqlClient.use((sql) =>
+  Effect.forEach(
+    [
+      "DROP TABLE troupe.shop_notes, troupe.shop_settings, troupe.migrations_shop",
+      "DELETE FROM troupe.feature_tables WHERE feature = 'shop'"
+    ],
+    (statement) => sql.unsafe(statement)
+  )
+)
 
 for (const [engine, client] of engines) {
   layer(client, { excludeTestServices: true, timeout: "2 minutes" })(
@@ -139,6 +152,9 @@ for (const [engine, client] of engines) {
           } satisfies FeatureTables.FeatureTables
           const looked = yield* Effect.flip(Effect.provideService(made(later), MayUpgrade, false))
           assert.include(looked.message, "it has migration 1 of 2")
+          const other = { feature: "other", migrations: shop.migrations, tables: {} }
+          const none = yield* Effect.flip(Effect.provideService(made(other), MayUpgrade, false))
+          assert.include(none.message, "this store has no tables of the feature other")
           assert.deepStrictEqual(yield* state, whole)
           yield* made(later)
           yield* made(shop)
@@ -147,16 +163,38 @@ for (const [engine, client] of engines) {
             "shop_settings",
             '{"record":["by"],"color":"text"}'
           ])
-          yield* SqlClient.SqlClient.use((sql) =>
-            Effect.forEach(
-              [
-                "DROP TABLE troupe.shop_notes, troupe.shop_settings, troupe.migrations_shop",
-                "DELETE FROM troupe.feature_tables WHERE feature = 'shop'"
-              ],
-              (statement) => sql.unsafe(statement)
-            )
-          )
+          yield* forget
         })
+      )
+
+      it.effect.skipIf(engine === "PGlite")(
+        "are made by several processes at once, and beside another that migrates the store",
+        () =>
+          Effect.gen(function* () {
+            const sql = yield* SqlClient.SqlClient
+            const other = {
+              feature: "other",
+              migrations: { "0001_notes": ["CREATE TABLE troupe.other_notes (tenant text)"] },
+              tables: { other_notes: {} }
+            }
+            const starts = yield* Effect.forkChild(
+              Effect.all([shop, shop, other, other].map(made), { concurrency: "unbounded" })
+            )
+            yield* sql.withTransaction(
+              Effect.gen(function* () {
+                yield* Migrations.alone
+                yield* sql.unsafe("CREATE TABLE troupe.of_a_later_version (tenant text)")
+                yield* eventually(
+                  sql.unsafe("SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"),
+                  (rows) => rows.length === 4
+                )
+              })
+            )
+            yield* Fiber.join(starts)
+            assert.deepStrictEqual(yield* state, whole)
+            yield* forget
+            yield* sql.unsafe("DROP TABLE troupe.of_a_later_version")
+          })
       )
 
       it.effect(
@@ -182,6 +220,34 @@ for (const [engine, client] of engines) {
                 { ...shop, of_all: ["shop_notes"] },
                 "has a column tenant, so it is not of all tenants"
               ],
+              // An erasure in these would fail, for every subject of the database.
+              [
+                { ...shop, tables: { ...shop.tables, shop_notes: ["about", "notes"] } },
+                "has no column notes that could be erased"
+              ],
+              [
+                { ...shop, tables: { ...shop.tables, shop_settings: { muted: "text" } } },
+                "has a column muted that is no text"
+              ],
+              [
+                {
+                  feature: "shop",
+                  migrations: { "0001_notes": bare },
+                  tables: { shop_bare: ["id"] },
+                  of_all: ["shop_bare"]
+                },
+                "is of all tenants, so nothing in it can be erased"
+              ],
+              // It is of every store, so its rows are no feature's to erase.
+              [
+                { ...shop, tables: { ...shop.tables, outbox: ["payload"] } },
+                "declares the table outbox, which it does not make"
+              ],
+              [
+                { ...shop, migrations: { "0002_notes": shop.migrations["0001_notes"] } },
+                "are not numbered from 0001 on"
+              ],
+              [{ ...shop, feature: "Shop 2" }, "is none for its tables"],
               [
                 { ...shop, migrations: { "0001_notes": [notes, "SELECT 1 / 0"] } },
                 "division by zero"

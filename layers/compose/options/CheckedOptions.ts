@@ -16,13 +16,13 @@ import { validatePolicy } from "../../runtime/tool/CheckedPolicy.ts"
 import { checkHttp } from "./CheckedServerOptions.ts"
 import type { Http } from "./ServerOptions.ts"
 import { ObserversInput } from "./ObserversInput.ts"
-import type { EventHandlers } from "../../../src/delivery/EventEffect.ts"
 import type { AnyFeature } from "./Feature.ts"
 import type { Options } from "./ServiceOptions.ts"
 import {
   family,
   func,
   definedOptions,
+  EventHandlersShape,
   is,
   isObject,
   isOnly,
@@ -133,11 +133,6 @@ const Shared = Schema.Union([
 
 const isGraph = (value: unknown): boolean =>
   typeof value === "string" || (isObject(value) && "spec" in value && "waves" in value)
-
-const EventHandlersShape = is<EventHandlers>(
-  "functions by types of events",
-  (value) => isObject(value) && Object.values(value).every((each) => typeof each === "function")
-)
 
 const EventOptions = Schema.Struct({
   agent: AgentName,

@@ -4,6 +4,7 @@
  */
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { expectedTime } from "../../../src/value/Times.ts"
+import type { EventHandlers } from "../../../src/delivery/EventEffect.ts"
 import type { PostgresSettings } from "../../sql/engine/Postgres.ts"
 
 export const isObject = (value: unknown): value is object =>
@@ -101,3 +102,9 @@ export const definedOptions = (options: unknown): unknown =>
   isObject(options) && !Array.isArray(options)
     ? Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
     : options
+
+/** What types of events cause. */
+export const EventHandlersShape = is<EventHandlers>(
+  "functions by types of events",
+  (value) => isObject(value) && Object.values(value).every((each) => typeof each === "function")
+)

@@ -39,6 +39,7 @@ export interface FeatureTables {
 }
 
 const identifier = Schema.String.check(Schema.isPattern(/^[a-z][a-z0-9_]{0,62}$/))
+const isIdentifier = Schema.is(identifier)
 
 const decodeDeclared = rowDecoder(
   Schema.Struct({ name: identifier, erased: Schema.fromJsonString(Erased) }),
@@ -55,17 +56,27 @@ export const declared = (sql: SqlClient.SqlClient) =>
 const Found = Schema.Struct({
   name: Schema.String,
   of_tenant: Schema.Boolean,
-  secured: Schema.Boolean
+  secured: Schema.Boolean,
+  declared: Schema.Boolean,
+  /** Its columns, and those of them that hold texts. */
+  columns: Schema.Array(Schema.String),
+  texts: Schema.Array(Schema.String)
 })
+type Found = typeof Found.Type
 const decodeFound = rowDecoder(Found, "tables of the schema")
 
 /** Tables that no other feature has. Those of every store are older than the feature, and so are left out where it is made. */
 const tablesNow = (sql: SqlClient.SqlClient, feature: string) =>
   Effect.flatMap(
     sql.unsafe(
-      `SELECT c.relname::text AS name, c.relrowsecurity AS secured, EXISTS (SELECT FROM pg_attribute a
-           WHERE a.attrelid = c.oid AND a.attname = 'tenant' AND NOT a.attisdropped) AS of_tenant
-         FROM pg_class c WHERE c.relnamespace = 'troupe'::regnamespace AND c.relkind IN ('r', 'p') AND c.relname !~ '^migrations'
+      `SELECT c.relname::text AS name, c.relrowsecurity AS secured, 'tenant' = ANY (a.columns) AS of_tenant, a.columns, a.texts,
+           EXISTS (SELECT FROM troupe.feature_tables f WHERE f.name = c.relname) AS declared
+         FROM pg_class c CROSS JOIN LATERAL (
+           SELECT coalesce(array_agg(a.attname::text), '{}') AS columns,
+             coalesce(array_agg(a.attname::text) FILTER (WHERE t.typcategory = 'S'), '{}') AS texts
+           FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+           WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) a
+         WHERE c.relnamespace = 'troupe'::regnamespace AND c.relkind IN ('r', 'p') AND c.relname !~ '^migrations'
            AND NOT EXISTS (SELECT FROM troupe.feature_tables f WHERE f.name = c.relname AND f.feature <> $1::text)`,
       [feature]
     ),
@@ -74,11 +85,44 @@ const tablesNow = (sql: SqlClient.SqlClient, feature: string) =>
 
 const wrong = (message: string) => new Migrator.MigrationError({ kind: "BadState", message })
 
-/** Secures the tables and keeps what is declared of them. Fails where a table and its declaration do not fit. */
-const declare = Effect.fnUntraced(function* (
+/** What is wrong with what an erasure does in a table: it would fail for every subject. */
+const erasureFault = (erased: Erased, { columns, of_tenant, texts }: Found): string | undefined => {
+  const isRemoved = Array.isArray(erased)
+  const named: ReadonlyArray<string> = isRemoved ? erased : Object.keys(erased)
+  if (!of_tenant && named.length > 0) return "is of all tenants, so nothing in it can be erased"
+  const missing = named.find((column) => !columns.includes(column) || !isIdentifier(column))
+  if (missing !== undefined) return `has no column ${missing} that could be erased`
+  const other = isRemoved ? undefined : named.find((column) => !texts.includes(column))
+  return other === undefined
+    ? undefined
+    : `has a column ${other} that is no text, so nothing in it can be overwritten`
+}
+
+/** What is wrong with a table of the declaration; undefined if nothing is. */
+const tableFault = (
   { feature, of_all = [], tables }: FeatureTables,
-  before: ReadonlySet<string>
-) {
+  before: ReadonlySet<string>,
+  name: string,
+  table: Found | undefined
+): string | undefined => {
+  if (table === undefined) {
+    return `feature ${feature} declares the table ${name}, which is not there`
+  }
+  if (before.has(name) && !table.declared) {
+    return `feature ${feature} declares the table ${name}, which it does not make`
+  }
+  if (table.of_tenant === of_all.includes(name)) {
+    return table.of_tenant
+      ? `the table ${name} of feature ${feature} has a column tenant, so it is not of all tenants`
+      : `the table ${name} of feature ${feature} has no column tenant, so nothing keeps tenants apart in it`
+  }
+  const fault = erasureFault(tables[name] ?? {}, table)
+  return fault === undefined ? undefined : `the table ${name} of feature ${feature} ${fault}`
+}
+
+/** Secures the tables and keeps what is declared of them. Fails where a table and its declaration do not fit. */
+const declare = Effect.fnUntraced(function* (of: FeatureTables, before: ReadonlySet<string>) {
+  const { feature, tables } = of
   const sql = yield* SqlClient.SqlClient
   const found = new Map((yield* tablesNow(sql, feature)).map((each) => [each.name, each]))
   const undeclared = [...found.keys()].find(
@@ -91,16 +135,8 @@ const declare = Effect.fnUntraced(function* (
   }
   for (const [name, erased] of Object.entries(tables)) {
     const table = found.get(name)
-    if (table === undefined) {
-      return yield* wrong(`feature ${feature} declares the table ${name}, which is not there`)
-    }
-    if (table.of_tenant === of_all.includes(name)) {
-      return yield* wrong(
-        table.of_tenant
-          ? `the table ${name} of feature ${feature} has a column tenant, so it is not of all tenants`
-          : `the table ${name} of feature ${feature} has no column tenant, so nothing keeps tenants apart in it`
-      )
-    }
+    const fault = tableFault(of, before, name, table)
+    if (fault !== undefined || table === undefined) return yield* wrong(fault ?? name)
     if (table.of_tenant && !table.secured) {
       yield* sql.unsafe(`ALTER TABLE troupe.${name} ENABLE ROW LEVEL SECURITY`)
       yield* sql.unsafe(
@@ -125,8 +161,23 @@ const isNewest = Effect.gen(function* () {
   return last <= (yield* Migrations.newest)
 })
 
+/** A gap would make every version look like one that a newer one has overtaken. */
+const isNumbered = (migrations: FeatureTables["migrations"]): boolean =>
+  Object.keys(migrations)
+    .toSorted()
+    .every((name, at) => name.startsWith(`${String(at + 1).padStart(4, "0")}_`))
+
 const migrated = Effect.fnUntraced(function* (of: FeatureTables) {
+  const { feature, migrations } = of
+  if (!isIdentifier(feature)) {
+    return yield* wrong(`the feature's name ${JSON.stringify(feature)} is none for its tables`)
+  }
+  if (!isNumbered(migrations)) {
+    return yield* wrong(`the migrations of feature ${feature} are not numbered from 0001 on`)
+  }
   const sql = yield* SqlClient.SqlClient
+  // What another process makes before it is not this feature's.
+  yield* Migrations.alone
   const before = new Set((yield* tablesNow(sql, of.feature)).map(({ name }) => name))
   yield* Migrations.run
   if (yield* isNewest) yield* declare(of, before)

@@ -157,12 +157,18 @@ const migrate = Effect.gen(function* () {
   })
 })
 
-/** Runs the missing migrations: in one process at a time, all or none, and without the time limits of statements. */
-const upgrade = Effect.gen(function* () {
+/** Until the open transaction ends, no other process migrates, and statements have no time limits. */
+export const alone = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql.unsafe("SET LOCAL statement_timeout = 0")
   yield* sql.unsafe("SET LOCAL lock_timeout = 0")
   yield* sql.unsafe("SELECT pg_advisory_xact_lock(hashtextextended('troupe migrations', 0))::text")
+}).pipe(Effect.provideService(AnswerUnlimited, true))
+
+/** Runs the missing migrations: all or none. */
+const upgrade = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* alone
   yield* refuseEncoding
   yield* refuseForeign
   yield* refuseTooNew
@@ -207,6 +213,13 @@ export const requireCurrent = Effect.gen(function* () {
   const known = yield* newest
   if (last >= known) return
   if (yield* isForeign) return yield* badState(`${foreign_message}.`)
+  const list = yield* List
+  if (last === 0 && list !== first_list) {
+    const name = list.slice(first_list.length + 1)
+    return yield* badState(
+      `this store has no tables of the feature ${name}. Nothing was changed. A start of the service with it makes them.`
+    )
+  }
   return yield* badState(
     last === 0
       ? "there is no store of Troupe in this database. Nothing was changed. A start of the service makes one."

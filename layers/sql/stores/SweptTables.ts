@@ -180,7 +180,7 @@ const uuids = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 const findStatement = (of: Swept): string => {
   const { columns, ids, table, where = "true" } = of
   const texts = namesOf(of)
-    .map((column) => `t.${column}::text`)
+    .map((column) => `t."${column}"::text`)
     .join(", ")
   const of_ids = `OR EXISTS (SELECT FROM regexp_matches(s.whole, '${uuids}', 'g') m WHERE m[1] = ANY ($5::text[]))
     OR EXISTS (SELECT FROM unnest($6::text[]) c WHERE strpos(s.whole, c) > 0)`
@@ -226,7 +226,7 @@ const mark = Effect.fnUntraced(function* (
   rows: ReadonlyArray<Found>
 ) {
   const all = Object.entries(columns)
-  const sets = all.map(([column], i) => `${column} = $${i + 2}::text`)
+  const sets = all.map(([column], i) => `"${column}" = $${i + 2}::text`)
   let changed = 0
   for (const { place, texts } of rows) {
     const after = all.map(([column, as], i) => {

@@ -10,7 +10,7 @@ import type { StoreError } from "../../StoreError.ts"
 export class RecordCounter extends Context.Service<
   RecordCounter,
   {
-    /** The counts at one moment. All are 0 if the tenant has no records. */
+    /** The counts: those of one kind at one moment, each kind at its own. All are 0 if the tenant has no records. */
     counts(tenant: Tenant): Effect.Effect<RecordCounts, StoreError>
   }
 >()("troupe/services/spectral/platform/RecordCounter") {}

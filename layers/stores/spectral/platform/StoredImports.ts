@@ -45,9 +45,6 @@ const keepCards = Effect.fnUntraced(function* (
   cards: ReadonlyArray<SystemCard>
 ) {
   const rows = tableRows(driver, Tables.systems)
-  const of = ["in", cards.map(({ system_id }) => system_id)] as const
-  const known = yield* rows.all({ where: { tenant, system_id: of }, lock: "wait" })
-  const before = new Map(known.map((row) => [row.system_id, row]))
   yield* rows.add(
     cards.map((card) => ({
       tenant,
@@ -57,6 +54,11 @@ const keepCards = Effect.fnUntraced(function* (
       published: false
     }))
   )
+  // They are read after that: another import may have added the same card meanwhile.
+  const of = ["in", cards.map(({ system_id }) => system_id)] as const
+  const order = ["system_id"]
+  const known = yield* rows.all({ where: { tenant, system_id: of }, order, lock: "wait" })
+  const before = new Map(known.map((row) => [row.system_id, row]))
   for (const card of cards) {
     const { system_id } = card
     const row = before.get(system_id)

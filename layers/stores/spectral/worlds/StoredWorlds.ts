@@ -171,6 +171,8 @@ const proposals = (driver: Driver): RuleProposals["Service"] => {
   return {
     propose: Effect.fnUntraced(function* (tenant, { candidate_id, world_id, ...draft }) {
       const key = { tenant, world_id, candidate_id }
+      // The limit holds.
+      yield* driver.alone(`troupe candidates ${tenant} ${world_id}`)
       const known = yield* rows.one(key)
       if (known !== undefined) return candidateOf(known)
       yield* world(tenant, world_id)
