@@ -67,11 +67,11 @@ export {
   executeSubject,
   resultSubject
 } from "../../../src/semstreams/Subjects.ts"
-export * as CoordinationTools from "../../semstreams/CoordinationTools.ts"
-export * as ObservationTools from "../../semstreams/ObservationTools.ts"
 export { SemStreamsLoops } from "../../semstreams/SemStreamsLoops.ts"
 export type { Executed } from "../../semstreams/SemStreamsTools.ts"
 export { SemStreamsTools } from "../../semstreams/SemStreamsTools.ts"
+export * as CoordinationTools from "../../semstreams/CoordinationTools.ts"
+export * as ObservationTools from "../../semstreams/ObservationTools.ts"
 
 export interface ComponentOptions extends SemStreamsTools.Options {
   /** The capabilities that the tools get. Absent = none: a tool that needs a capability is refused. */
