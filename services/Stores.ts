@@ -8,13 +8,10 @@ import type { AuthorizationRecords } from "./AuthorizationRecords.ts"
 import type { BlobStore } from "./BlobStore.ts"
 import type { CallRecords } from "./CallRecords.ts"
 import type { ChannelBindings } from "./ChannelBindings.ts"
-import type { ComponentCatalog } from "./semstreams/ComponentCatalog.ts"
 import type { ConversationStore } from "./ConversationStore.ts"
 import type { CostLedger } from "./CostLedger.ts"
 import type { EventInbox } from "./EventInbox.ts"
-import type { FlowState } from "./semstreams/FlowState.ts"
 import type { IdempotencyKeys } from "./IdempotencyKeys.ts"
-import type { LoopStore } from "./semstreams/LoopStore.ts"
 import type { McpPins } from "./McpPins.ts"
 import type { MemoryStore } from "./MemoryStore.ts"
 import type { Notices } from "./Notices.ts"
@@ -32,7 +29,6 @@ import type { SubjectErasure } from "./SubjectErasure.ts"
 import type { TaskStore } from "./TaskStore.ts"
 import type { ToolQueue } from "./ToolQueue.ts"
 import type { ToolStops } from "./ToolStops.ts"
-import type { TriplePublisher } from "./semstreams/TriplePublisher.ts"
 
 /** The journal of runs: one store answers all of them. */
 export type RunPorts = RunJournal | RunNews | RunOwnership | RunQuarantine | RunReader
@@ -44,13 +40,10 @@ export type Stores =
   | BlobStore
   | CallRecords
   | ChannelBindings
-  | ComponentCatalog
   | ConversationStore
   | CostLedger
   | EventInbox
-  | FlowState
   | IdempotencyKeys
-  | LoopStore
   | McpPins
   | MemoryStore
   | Notices
@@ -64,4 +57,3 @@ export type Stores =
   | TaskStore
   | ToolQueue
   | ToolStops
-  | TriplePublisher

@@ -145,7 +145,7 @@ export const inner: Readonly<Record<string, Readonly<Record<string, ReadonlyArra
     options: []
   },
   sql: {
-    stores: ["journal", "outbox", "tools", "semstreams", "engine"],
+    stores: ["journal", "outbox", "tools", "engine"],
     journal: ["engine"],
     outbox: ["engine"],
     tools: ["engine"],

@@ -23,7 +23,6 @@ import * as EphemeralSubjectErasure from "./EphemeralSubjectErasure.ts"
 import * as EphemeralRunList from "./EphemeralRunList.ts"
 import * as EphemeralTaskStore from "./EphemeralTaskStore.ts"
 import * as EphemeralToolQueue from "./EphemeralToolQueue.ts"
-import * as EphemeralLoopStore from "./semstreams/EphemeralLoopStore.ts"
 
 export const layer: Layer.Layer<Stores | EphemeralStore.EphemeralStore> = Layer.mergeAll(
   EphemeralRunJournal.layer,
@@ -39,7 +38,6 @@ export const layer: Layer.Layer<Stores | EphemeralStore.EphemeralStore> = Layer.
   EphemeralOutboxReader.layer,
   EphemeralOutboxReplayer.layer,
   EphemeralToolQueue.layer,
-  EphemeralLoopStore.layer,
   EphemeralSubjectErasure.layer
 ).pipe(
   Layer.provideMerge(EphemeralBlobStore.layer),

@@ -1,6 +1,7 @@
 /** The built-in tools on a real runtime: through the gate, with a scripted model, and without either. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import * as SemStreams from "../../layers/compose/entries/SemStreams.ts"
 import * as CoordinationTools from "../../layers/semstreams/CoordinationTools.ts"
 import * as ObservationTools from "../../layers/semstreams/ObservationTools.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
@@ -32,11 +33,16 @@ const agent = AgentSpec.make({
   tools: ["decide", "emit_diagnosis", "list_components", "monitor_flow", "read_loop_result"]
 })
 
-const runtime = (script: Script, options: Partial<CoordinationTools.Options> = {}) =>
-  Runtime.layer({
-    agents: [agent],
-    tools: [CoordinationTools.tools({ ...platform, ...options }), ObservationTools.tools]
-  }).pipe(Layer.provide(scripted(script)), Layer.provideMerge(Stores.ephemeral))
+const runtime = (script: Script, options: Partial<CoordinationTools.Options> = {}) => {
+  const { layer, tools } = SemStreams.feature({ coordination: { ...platform, ...options } })
+  return Runtime.layer({ agents: [agent], tools }).pipe(
+    Layer.provide(scripted(script)),
+    Layer.provideMerge(layer),
+    Layer.provideMerge(Stores.ephemeral)
+  )
+}
+
+const stores = Layer.provideMerge(SemStreams.layer, EphemeralStores.layer)
 
 /** Sends a message and gives the run's events when it has ended. */
 const ended = Effect.gen(function* () {
@@ -167,7 +173,7 @@ describe("the built-in tools", () => {
       assert.deepStrictEqual(yield* send, once)
       const facts = yield* TriplePublisher.use((graph) => graph.about(tenant, once.entity_id, 10))
       assert.strictEqual(facts.length, 6)
-    }).pipe(Effect.provide(EphemeralStores.layer))
+    }).pipe(Effect.provide(stores))
   )
 
   it.effect("say what they do to the world, and refuse options that cannot be right", () =>
@@ -194,6 +200,6 @@ describe("the built-in tools", () => {
         const error = yield* Effect.flip(CoordinationTools.tools(options))
         assert.deepInclude(error, { _tag: "MisdeclaredTool", field })
       }
-    }).pipe(Effect.provide(EphemeralStores.layer))
+    }).pipe(Effect.provide(stores))
   )
 })

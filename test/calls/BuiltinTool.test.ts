@@ -4,6 +4,8 @@ import { Effect, Layer, Schema } from "effect"
 import type { NodeService } from "../../layers/compose/promises/NodeService.ts"
 import type { Options } from "../../layers/compose/options/ServiceOptions.ts"
 import { start } from "../../layers/compose/entries/Embed.ts"
+import * as SemStreams from "../../layers/compose/entries/SemStreams.ts"
+import * as Spectral from "../../layers/compose/entries/Spectral.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import * as BuiltinTools from "../../layers/compose/assembly/BuiltinTools.ts"
@@ -102,12 +104,13 @@ describe("a builtin configuration", () => {
     assert.deepStrictEqual(ran.names, [])
   })
 
-  it("AG-36 is a tool that comes along, where none is registered under its name", async () => {
+  it("AG-36 is a tool of a feature, or one that comes along, where none is registered under its name", async () => {
     const configs = [
       { type: "builtin", name: "list_dlq_events" },
       { type: "builtin", name: "http_request", permission: "deny" }
     ]
-    await play({ configs }, ["list_dlq_events"], async (troupe, status) => {
+    const features = [Spectral.feature()]
+    await play({ configs, features }, ["list_dlq_events"], async (troupe, status) => {
       assert.strictEqual(status, "complete")
       const results: Array<unknown> = []
       const [run] = await troupe.runs()
@@ -128,9 +131,13 @@ describe("a builtin configuration", () => {
     assert.strictEqual(error._tag, "ToolConfigRefused")
     assert.strictEqual(error.reason, "UnknownTool")
     assert.include(error.message, 'tool "stok": no tool has this name. Known: ')
-    for (const name of ["stock", "http_request", "list_dlq_events", "read_loop_result"]) {
-      assert.include(error.message, name)
-    }
+    for (const name of ["stock", "http_request", "remember"]) assert.include(error.message, name)
+    // Those of features are known with their features alone.
+    const ofFeatures = ["list_dlq_events", "read_loop_result"]
+    for (const name of ofFeatures) assert.notInclude(error.message, name)
+    const features = [Spectral.feature(), SemStreams.feature()]
+    const { message } = await refusalOf([{ type: "builtin", name: "stok" }], { features })
+    for (const name of ofFeatures) assert.include(message, name)
   })
 
   it("AG-36 that cannot be right ends the start before its store is opened", async () => {
@@ -186,16 +193,16 @@ describe("a builtin configuration", () => {
       )
       // Only what is named comes along.
       assert.strictEqual(registry.get("http_request"), undefined)
-      assert.isDefined(registry.get("monitor_flow"))
+      assert.isDefined(registry.get("recall"))
     }).pipe(
       Effect.provide(
         Runtime.layer({
-          agents: [agentWith("stock", "monitor_flow")],
+          agents: [agentWith("stock", "recall")],
           tools: [said("stock", { names: [] }), said("prices", { names: [] })],
           resolved: [
             BuiltinTools.tools([
               { type: "builtin", name: "stock", permission: "deny" },
-              { type: "builtin", name: "monitor_flow" }
+              { type: "builtin", name: "recall" }
             ])
           ]
         }).pipe(Layer.provide(scripted([])), Layer.provideMerge(Stores.ephemeral))

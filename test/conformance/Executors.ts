@@ -24,7 +24,7 @@ export const unreachable = Effect.fail(
   new StoreError({ message: "postgres://u:secret@db is away" })
 )
 
-export const stores = EphemeralStores.layer
+export const stores = Layer.provideMerge(SemStreams.layer, EphemeralStores.layer)
 
 export const platformOf = (input: Fields) => ({
   org: typeof input.org === "string" ? input.org : "acme",

@@ -1,6 +1,7 @@
 /** The contracts of all stores against one layer, built once. */
 import { layer } from "@effect/vitest"
 import type { Layer } from "effect"
+import type { Stores as SemStreamsStores } from "../../layers/compose/entries/SemStreams.ts"
 import type { Stores } from "../../services/Stores.ts"
 import { accessTokensTests } from "./AccessTokens.contract.ts"
 import { approvalRecordsTests } from "./ApprovalRecords.contract.ts"
@@ -30,7 +31,7 @@ import type { Options } from "./Transact.contract.ts"
 
 export const storesContract = <R, E>(
   name: string,
-  answer: Layer.Layer<R | Stores, E>,
+  answer: Layer.Layer<R | Stores | SemStreamsStores, E>,
   options: Options
 ): void =>
   layer(answer, { excludeTestServices: true, timeout: "2 minutes" })(`stores (${name})`, (it) => {

@@ -366,7 +366,7 @@ const askers = Effect.fnUntraced(function* () {
   assert.strictEqual((yield* erasure.list({ tenant: other, limit: 10 }))[0]?.by, olga)
 })
 
-export const subjectErasureTests = (it: Vitest.MethodsNonLive<Stores>): void => {
+export const subjectErasureTests = (it: Vitest.MethodsNonLive<LoopStore | Stores>): void => {
   it.effect(
     "an erasure leaves nothing of a subject's runs in any store, nothing of others changes, and twice is as once",
     everywhere

@@ -19,7 +19,7 @@ it("troupe exports at most 120 names", () => {
   assert.isAtMost(names.length, 120)
 })
 
-it("troupe/services exports every port, and troupe/spectral those of its feature", () => {
+it("troupe/services exports every port, and the entry of a feature those of its stores", () => {
   const ports = readdirSync(join(root, "services"), { recursive: true, encoding: "utf8" })
     .map((path) => path.replaceAll("\\", "/"))
     .filter((path) => path.endsWith(".ts"))
@@ -29,10 +29,12 @@ it("troupe/services exports every port, and troupe/spectral those of its feature
         /^export \* from "\.\.\/\.\.\/\.\.\/services\/(.+)"$/gm
       )
     ].map(([, path]) => path!)
-  const isSpectral = (path: string) => path.startsWith("spectral/")
+  const of = (room: string) => ports.filter((path) => path.startsWith(`${room}/`))
+  const ofFeatures = [...of("spectral"), ...of("semstreams")]
   assert.sameMembers(
     exported("Ports.ts"),
-    ports.filter((path) => !isSpectral(path))
+    ports.filter((path) => !ofFeatures.includes(path))
   )
-  assert.sameMembers(exported("Spectral.ts"), ports.filter(isSpectral))
+  assert.sameMembers(exported("Spectral.ts"), of("spectral"))
+  assert.sameMembers(exported("SemStreams.ts"), of("semstreams"))
 })

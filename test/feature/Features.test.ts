@@ -95,7 +95,7 @@ describe("a feature", () => {
     const { PGlite } = await import("@electric-sql/pglite")
     const database = await PGlite.create(join(store.directory, "pgdata"))
     const { rows } = await database.query(
-      "SELECT relname FROM pg_class WHERE relnamespace = 'troupe'::regnamespace AND relname ~ 'platform|world|spectral'"
+      "SELECT relname FROM pg_class WHERE relnamespace = 'troupe'::regnamespace AND relname ~ 'platform|world|spectral|semstreams|triples|loop|flow|components'"
     )
     await database.close()
     assert.deepStrictEqual(rows, [])

@@ -49,7 +49,7 @@ it.effect(
           }).pipe(Layer.provide(EphemeralToolQueue.layer))
         )
       )
-    }).pipe(Effect.provide(EphemeralStores.layer))
+    }).pipe(Effect.provide(Layer.provideMerge(SemStreams.layer, EphemeralStores.layer)))
 )
 
 it.effect(

@@ -7,6 +7,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import * as Migrations from "../../layers/sql/engine/Migrations.ts"
+import * as SemStreamsTables from "../../layers/sql/semstreams/SemStreamsTables.ts"
 import * as SpectralTables from "../../layers/sql/spectral/SpectralTables.ts"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
 import type { SqlNotify } from "../../layers/sql/engine/SqlNotify.ts"
@@ -80,7 +81,12 @@ const ready = Effect.gen(function* () {
     yield* sql.unsafe(`CREATE DATABASE ${template}_now`)
     yield* Effect.provide(
       Effect.orDie(
-        Effect.andThen(Migrations.run, Effect.scoped(Layer.build(SpectralTables.layer)))
+        Effect.andThen(
+          Migrations.run,
+          Effect.scoped(
+            Layer.build(Layer.provideMerge(SemStreamsTables.layer, SpectralTables.layer))
+          )
+        )
       ),
       Layer.fresh(clientOf(Effect.succeed(urlOf(at, `${template}_now`))))
     )

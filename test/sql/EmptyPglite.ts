@@ -14,6 +14,7 @@ import * as Migrations from "../../layers/sql/engine/Migrations.ts"
 import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import type { SqlNotify } from "../../layers/sql/engine/SqlNotify.ts"
 import { TenantReads } from "../../layers/sql/engine/TenantReads.ts"
+import * as SemStreamsTables from "../../layers/sql/semstreams/SemStreamsTables.ts"
 import * as SpectralTables from "../../layers/sql/spectral/SpectralTables.ts"
 import { digestOf, kept } from "./Kept.ts"
 
@@ -27,8 +28,10 @@ const makers = {
     ...["migrations", "Migrations.ts", "TenantReads.ts", "FeatureTables.ts"].map((name) =>
       join(engine, name)
     ),
-    join(engine, "../spectral/migrations"),
-    join(engine, "../spectral/SpectralTables.ts")
+    ...["semstreams/migrations", "semstreams/SemStreamsTables.ts"].map((name) =>
+      join(engine, "..", name)
+    ),
+    ...["spectral/migrations", "spectral/SpectralTables.ts"].map((name) => join(engine, "..", name))
   ]
 }
 
@@ -62,7 +65,7 @@ export const template = Effect.suspend(() =>
         yield* Effect.provide(
           TenantReads,
           Layer.provide(
-            SpectralTables.layer,
+            Layer.provideMerge(SemStreamsTables.layer, SpectralTables.layer),
             Layer.provideMerge(Migrations.layer, Pglite.layer({ directory }))
           )
         )

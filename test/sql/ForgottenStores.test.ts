@@ -1,6 +1,7 @@
 /** What agents remember, their tools store and worlds say, with statements that do not compare tenants: row security alone keeps it apart. */
 import { assert } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import * as SemStreams from "../../layers/compose/entries/SemStreams.ts"
 import { TenantReads } from "../../layers/sql/engine/TenantReads.ts"
 import * as SqlMemoryStore from "../../layers/sql/stores/SqlMemoryStore.ts"
 import * as StoredWorlds from "../../layers/stores/spectral/worlds/StoredWorlds.ts"
@@ -83,7 +84,7 @@ const stored = Effect.fnUntraced(function* (tenant: Tenant) {
 const toolReads = (
   { flow, key, subject }: Effect.Success<ReturnType<typeof stored>>,
   run: RunId
-): Reads<Stores> => ({
+): Reads<SemStreams.Stores> => ({
   flow: (tenant) => FlowState.use((flows) => flows.get(tenant, flow)),
   loop: (tenant) => LoopStore.use((loops) => loops.get(tenant, key)),
   run: (tenant) => LoopStore.use((loops) => loops.get(tenant, completionKey(run))),
@@ -150,7 +151,7 @@ onEngines("stores of agents whose statements compare no tenants", (it) => {
         const tenants = { tenant: Samples.tenant(), other: Samples.tenant() }
         const begun = yield* Samples.finish({ tenant: tenants.tenant })
         yield* keptApart(toolReads(yield* stored(tenants.tenant), begun.run), tenants)
-      })
+      }).pipe(Effect.provide(SemStreams.layer))
   )
 
   it.effect("give worlds to their own tenant, and to another one without row security", () =>

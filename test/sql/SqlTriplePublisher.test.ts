@@ -1,6 +1,7 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import * as SemStreams from "../../layers/compose/entries/SemStreams.ts"
 import { TriplePublisher } from "../../services/semstreams/TriplePublisher.ts"
 import { Tenant } from "../../src/value/Ids.ts"
 import { onEngines } from "./Engines.ts"
@@ -23,6 +24,6 @@ onEngines("the graph", (it) => {
       const error = yield* Effect.flip(graph.addAll(tenant, facts))
       assert.strictEqual(error._tag, "StoreError")
       assert.deepStrictEqual(yield* graph.about(tenant, "s", 10), [])
-    })
+    }).pipe(Effect.provide(SemStreams.layer))
   )
 })

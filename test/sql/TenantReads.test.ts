@@ -6,6 +6,7 @@ import { SqlClient } from "effect/sql"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
 import * as TenantReadsLayer from "../../layers/sql/engine/TenantReads.ts"
 import { TenantReads } from "../../layers/sql/engine/TenantReads.ts"
+import * as SemStreams from "../../layers/compose/entries/SemStreams.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import * as StoredWorlds from "../../layers/stores/spectral/worlds/StoredWorlds.ts"
 import * as StoredPlatform from "../../layers/stores/spectral/platform/StoredPlatform.ts"
@@ -50,6 +51,7 @@ const of_no_tenant = [
   "mcp_pin_changes",
   "mcp_pins",
   "migrations",
+  "migrations_semstreams",
   "migrations_spectral",
   "processes",
   "tool_workers"
@@ -315,7 +317,7 @@ onEngines("row security", (it) => {
       const role = yield* withReads(({ role }) => Effect.succeed(role!))
       const reading = yield* Effect.provide(
         principalReads(tenant),
-        Layer.merge(StoredPlatform.layer, StoredWorlds.layer)
+        Layer.mergeAll(StoredPlatform.layer, StoredWorlds.layer, SemStreams.layer)
       )
       // It is made by another start, or is not there.
       for (const [name, read] of Object.entries(reading)) {

@@ -8,7 +8,7 @@ import { AddedGroups } from "../../service/AddedGroups.ts"
 import type { Client, StartError } from "../../sql/stores/SqlStores.ts"
 
 export interface FeatureStores<Services> {
-  readonly ephemeral: Layer.Layer<Services, never, Outbox | Rows>
+  readonly ephemeral: Layer.Layer<Services, never, EphemeralStore | Outbox | Rows>
   /** Loaded where the stores beneath are in SQL. */
   readonly sql: () => Promise<Layer.Layer<Services, StartError, Outbox | Rows | Client>>
 }
@@ -22,8 +22,12 @@ export const featureLayer = <Services>(
     // The stores of a runtime are ephemeral or bring a client; a program over ephemeral ones may have a client of its own.
     Effect.flatMap(Effect.serviceOption(EphemeralStore), (store) =>
       Option.isSome(store)
-        ? Effect.succeed(stores.ephemeral)
-        : Effect.promise(stores.sql as () => Promise<typeof stores.ephemeral>)
+        ? Effect.succeed(
+            Layer.provide(stores.ephemeral, Layer.succeed(EphemeralStore, store.value))
+          )
+        : Effect.promise(
+            stores.sql as () => Promise<Layer.Layer<Services, StartError, Outbox | Rows>>
+          )
     )
   ).pipe(
     Layer.merge(

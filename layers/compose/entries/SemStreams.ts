@@ -1,9 +1,11 @@
 /**
  * The package's entry `troupe/semstreams`, for applications that exchange SemStreams' messages: its tool component over a
  * registry and a tool queue, and its loops over a runtime's journal and approval desk. Calls pass the runtime's gate, and
- * decisions its desk.
+ * decisions its desk. Its tools for facts, loops, flows and components are a feature, which has their stores.
  *
  * ```ts
+ * const service = await start({ agents, features: [SemStreams.feature()], model })
+ *
  * const config = yield* decodeComponentConfig({ approval_required: ["refund"] })
  * SemStreams.tools({ config, org: "acme", platform: "prod", tools: [refund] })   // over any ToolQueue
  * SemStreams.loops                                                              // over any runtime
@@ -21,16 +23,36 @@ import {
 import type { MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
 import type { DuplicateTool, EmptyFamily } from "../../../src/tool/Registry.ts"
 import type { PluginRefused } from "../../../src/tool/ToolPlugin.ts"
+import type { Outbox } from "../../../services/Outbox.ts"
 import { PermissionPolicy } from "../../../services/PermissionPolicy.ts"
+import type { Rows } from "../../../services/Rows.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import type { ToolQueue } from "../../../services/ToolQueue.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
+import type { ComponentCatalog } from "../../../services/semstreams/ComponentCatalog.ts"
+import type { FlowState } from "../../../services/semstreams/FlowState.ts"
+import type { LoopStore } from "../../../services/semstreams/LoopStore.ts"
+import type { TriplePublisher } from "../../../services/semstreams/TriplePublisher.ts"
+import * as EphemeralLoopStore from "../../ephemeral/semstreams/EphemeralLoopStore.ts"
 import * as LocalToolRegistry from "../../runtime/directory/LocalToolRegistry.ts"
 import type { ToolNotQueueable } from "../../runtime/queue/ServedTools.ts"
 import type { WorkerRunning } from "../../runtime/queue/ToolQueueWorker.ts"
 import * as ToolQueueWorker from "../../runtime/queue/ToolQueueWorker.ts"
+import * as CoordinationTools from "../../semstreams/CoordinationTools.ts"
+import * as ObservationTools from "../../semstreams/ObservationTools.ts"
 import * as SemStreamsLoops from "../../semstreams/SemStreamsLoops.ts"
 import * as SemStreamsTools from "../../semstreams/SemStreamsTools.ts"
+import type { StartError as StoresError } from "../../sql/stores/SqlStores.ts"
+import * as StoredComponentCatalog from "../../stores/semstreams/StoredComponentCatalog.ts"
+import * as StoredFlowState from "../../stores/semstreams/StoredFlowState.ts"
+import * as StoredTriplePublisher from "../../stores/semstreams/StoredTriplePublisher.ts"
+import { featureLayer } from "../assembly/FeatureLayer.ts"
+
+// The ports of its stores.
+export * from "../../../services/semstreams/ComponentCatalog.ts"
+export * from "../../../services/semstreams/FlowState.ts"
+export * from "../../../services/semstreams/LoopStore.ts"
+export * from "../../../services/semstreams/TriplePublisher.ts"
 
 export { approvalRequired, isApprovalRequired } from "../../../src/queue/ApprovalRequired.ts"
 export { CallMessage, ResultMessage } from "../../../src/queue/CallMessage.ts"
@@ -48,6 +70,8 @@ export {
 export { SemStreamsLoops } from "../../semstreams/SemStreamsLoops.ts"
 export type { Executed } from "../../semstreams/SemStreamsTools.ts"
 export { SemStreamsTools } from "../../semstreams/SemStreamsTools.ts"
+export * as CoordinationTools from "../../semstreams/CoordinationTools.ts"
+export * as ObservationTools from "../../semstreams/ObservationTools.ts"
 
 export interface ComponentOptions extends SemStreamsTools.Options {
   /** The capabilities that the tools get. Absent = none: a tool that needs a capability is refused. */
@@ -129,3 +153,41 @@ export const tools = <const Families extends ReadonlyArray<Family>>(
 
 /** The runs of a runtime as loops. */
 export const loops = SemStreamsLoops.layer
+
+/** The ports of the stores of the feature. */
+export type Stores = ComponentCatalog | FlowState | LoopStore | TriplePublisher
+
+const stored = Layer.mergeAll(
+  StoredComponentCatalog.layer,
+  StoredFlowState.layer,
+  StoredTriplePublisher.layer
+)
+
+/** The feature's stores over those of a runtime, in memory or in SQL. */
+export const layer: Layer.Layer<Stores, StoresError, Outbox | Rows> = featureLayer<Stores>([], {
+  ephemeral: Layer.merge(stored, EphemeralLoopStore.layer),
+  sql: () =>
+    Promise.all([
+      import("../../sql/semstreams/SemStreamsTables.ts"),
+      import("../../sql/semstreams/SqlLoopStore.ts")
+    ]).then(([tables, loops]) => Layer.provide(Layer.merge(stored, loops.layer), tables.layer))
+})
+
+export interface FeatureOptions {
+  /** Adds `decide` and `emit_diagnosis`, which write facts. Absent = the tools that only read. */
+  readonly coordination?: CoordinationTools.Options
+}
+
+/** The feature: tools that read ended loops, flows and components. An agent has those that its own list names. */
+export const feature = ({ coordination }: FeatureOptions = {}) => ({
+  name: "semstreams",
+  groups: [] as const,
+  tools: [
+    ObservationTools.tools,
+    ...(coordination === undefined ? [] : [CoordinationTools.tools(coordination)])
+  ] as const,
+  deliveries: [] as const,
+  events: { handlers: {}, topics: [] as ReadonlyArray<string> },
+  layer,
+  over: Layer.empty
+})

@@ -9,9 +9,6 @@ import type { McpOptions } from "../../../src/mcp/McpServer.ts"
 import type { RoomHandlers } from "../../../services/DeliveryHandlers.ts"
 import type { BlobBounds } from "../../../services/BlobStore.ts"
 import type { ModelGateway } from "../../../services/ModelGateway.ts"
-import type { ComponentCatalog } from "../../../services/semstreams/ComponentCatalog.ts"
-import type { FlowState } from "../../../services/semstreams/FlowState.ts"
-import type { LoopStore } from "../../../services/semstreams/LoopStore.ts"
 import type { OutboxReader } from "../../../services/OutboxReader.ts"
 import type { OutboxReplayer } from "../../../services/OutboxReplayer.ts"
 import type { ChannelBindings } from "../../../services/ChannelBindings.ts"
@@ -20,7 +17,6 @@ import type * as CodeTool from "../../builtin/CodeTool.ts"
 import type * as ConfiguredTools from "../../calls/ConfiguredTools.ts"
 import type * as LocalToolRegistry from "../../runtime/directory/LocalToolRegistry.ts"
 import type { ToolQueue } from "../../../services/ToolQueue.ts"
-import type { TriplePublisher } from "../../../services/semstreams/TriplePublisher.ts"
 import type { ModelChoice } from "../../model/providers/ChosenModels.ts"
 import type { Telemetry } from "../../telemetry/OpenTelemetry.ts"
 import type { Http } from "./ServerOptions.ts"
@@ -69,14 +65,7 @@ export interface EventOptions {
 export type Store = "ephemeral" | { readonly directory: string } | Timed<PostgresStore>
 
 /** Services that the runtime provides to tools which need them. */
-export type ToolServices =
-  | ComponentCatalog
-  | FlowState
-  | LoopStore
-  | OutboxReader
-  | OutboxReplayer
-  | ToolQueue
-  | TriplePublisher
+export type ToolServices = OutboxReader | OutboxReplayer | ToolQueue
 
 type ToolFamily = LocalToolRegistry.Family<unknown, ToolServices>
 

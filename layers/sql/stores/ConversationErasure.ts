@@ -149,12 +149,8 @@ const markedContent = (content: string, eraser: RunEraser): string => {
   return JSON.stringify(markText(eraser, typeof said === "string" ? said : said.content))
 }
 
-/** The tables whose rows of a run are deleted, and how those rows are found. */
-const deletions: ReadonlyArray<readonly [table: string, where: string]> = [
-  ["approvals", "run_id = ANY ($1::text[]::uuid[])"],
-  ["call_records", "run_id = ANY ($1::text[]::uuid[])"],
-  ["loop_records", "tenant = $2::text AND key = ANY ($3::text[])"]
-]
+/** The tables whose rows of a run are deleted. */
+const deletions = ["approvals", "call_records"]
 
 const eraseLot = Effect.fnUntraced(function* (
   erasing: Erasing,
@@ -170,12 +166,10 @@ const eraseLot = Effect.fnUntraced(function* (
     codes.set(run, done.codes)
   }
   if (!eraser.whole) return
-  for (const [table, where] of deletions) {
-    const params = [runs, tenant, runs.map((run) => `"COMPLETE_${run}"`)]
+  for (const table of deletions) {
     const gone = yield* sql.unsafe(
-      `DELETE FROM troupe.${table} WHERE ${where} AND $1::text[] IS NOT NULL AND $2::text IS NOT NULL
-         AND $3::text[] IS NOT NULL RETURNING 1 AS gone`,
-      params
+      `DELETE FROM troupe.${table} WHERE run_id = ANY ($1::text[]::uuid[]) RETURNING 1 AS gone`,
+      [runs]
     )
     counts.add(table, gone.length)
   }

@@ -26,7 +26,6 @@ import * as SqlSubjectErasure from "./SqlSubjectErasure.ts"
 import * as SqlTaskStore from "../journal/SqlTaskStore.ts"
 import * as TenantReads from "../engine/TenantReads.ts"
 import * as SqlToolQueue from "../tools/SqlToolQueue.ts"
-import * as SqlLoopStore from "../semstreams/SqlLoopStore.ts"
 
 /** Why the stores could not start. */
 export type StartError = Migrations.StartError | PoolerUnusable
@@ -49,7 +48,6 @@ export const layer: Layer.Layer<Stores, StartError, SqlClient.SqlClient | SqlNot
     SqlOutboxReader.layer,
     SqlOutboxReplayer.layer,
     SqlToolQueue.layer,
-    SqlLoopStore.layer,
     SqlSubjectErasure.layer
   ).pipe(
     Layer.provideMerge(SqlBlobStore.layer),

@@ -77,8 +77,6 @@ const removed: ReadonlyArray<Swept> = [
   },
   { table: "call_records", columns: ["record"], where: is_over },
   { table: "approvals", columns: ["payload", "answer"], where: is_over },
-  { table: "loop_records", columns: ["key", "value"] },
-  { table: "triples", columns: ["subject", "predicate", "object", "source"] },
   {
     table: "access_tokens",
     columns: ["token"],
@@ -89,7 +87,6 @@ const removed: ReadonlyArray<Swept> = [
 const marked: ReadonlyArray<Swept> = [
   { table: "blob_uses", columns: { name: "text" } },
   { table: "event_inbox", columns: { source: "text", event: "text" } },
-  { table: "flow_states", columns: { state: "text" } },
   { table: "authorizations", columns: { granted_by: "text", revoked_by: "text" } },
   // In a token of another principal, only the token's name and the names of who created and revoked it may be the subject's.
   { table: "access_tokens", columns: { token: token_texts, revoked_by: "text" } },

@@ -1007,45 +1007,6 @@ CREATE TABLE troupe.idempotency_keys (
 ----
 CREATE INDEX idempotency_keys_expiry ON troupe.idempotency_keys (expires_at);
 ----
-CREATE TABLE troupe.triples (
-    tenant text NOT NULL,
-    subject text NOT NULL,
-    -- SHA-256 of predicate, object and source.
-    digest bytea NOT NULL,
-    position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
-    predicate text NOT NULL,
-    object text NOT NULL,
-    source text NOT NULL,
-    said_at text NOT NULL,
-    confidence float8 NOT NULL,
-    PRIMARY KEY (tenant, subject, digest)
-  );
-----
-CREATE INDEX triples_subject ON troupe.triples (tenant, subject, position);
-----
-CREATE TABLE troupe.loop_records (
-    tenant text NOT NULL,
-    key text COLLATE "C" NOT NULL,
-    -- The value's workflow_slug, if it has one.
-    flow text,
-    value text NOT NULL,
-    PRIMARY KEY (tenant, key)
-  );
-----
-CREATE INDEX loop_records_flow ON troupe.loop_records (tenant, flow, key) WHERE flow IS NOT NULL;
-----
-CREATE TABLE troupe.flow_states (
-    tenant text NOT NULL,
-    flow text NOT NULL,
-    state text NOT NULL,
-    PRIMARY KEY (tenant, flow)
-  );
-----
-CREATE TABLE troupe.components (
-    id text COLLATE "C" PRIMARY KEY,
-    component text NOT NULL
-  );
-----
 CREATE TABLE troupe.memory_scopes (
     id int8 PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
     tenant text NOT NULL,
@@ -1479,17 +1440,9 @@ ALTER TABLE troupe.event_inbox ENABLE ROW LEVEL SECURITY;
 ----
 CREATE POLICY of_tenant ON troupe.event_inbox FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
 ----
-ALTER TABLE troupe.flow_states ENABLE ROW LEVEL SECURITY;
-----
-CREATE POLICY of_tenant ON troupe.flow_states FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
-----
 ALTER TABLE troupe.idempotency_keys ENABLE ROW LEVEL SECURITY;
 ----
 CREATE POLICY of_tenant ON troupe.idempotency_keys FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
-----
-ALTER TABLE troupe.loop_records ENABLE ROW LEVEL SECURITY;
-----
-CREATE POLICY of_tenant ON troupe.loop_records FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
 ----
 ALTER TABLE troupe.memory_canonical_texts ENABLE ROW LEVEL SECURITY;
 ----
@@ -1539,10 +1492,6 @@ ALTER TABLE troupe.tool_stops ENABLE ROW LEVEL SECURITY;
 ----
 CREATE POLICY of_tenant ON troupe.tool_stops FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
 ----
-ALTER TABLE troupe.triples ENABLE ROW LEVEL SECURITY;
-----
-CREATE POLICY of_tenant ON troupe.triples FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
-----
 ALTER TABLE troupe.turn_costs ENABLE ROW LEVEL SECURITY;
 ----
 CREATE POLICY of_tenant ON troupe.turn_costs FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
@@ -1566,142 +1515,142 @@ CREATE POLICY of_tenant ON troupe.memory_words FOR SELECT USING (EXISTS (SELECT 
       AND s.tenant = current_setting('troupe.tenant', true) OFFSET 0));
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1c67-71ee-8376-f76b1966e8f9', 'acme', 'clerk', 'finished', 'finished', '1', '2', NULL, NULL, '01a225c6-1c68-73fd-a92e-86d30f18f6ee', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a225c61c6771ee8376f76b1966e8f9"', 'api', '1795930070120');
+VALUES ('01a225e7-be10-724c-9aaa-c16316dd9e23', 'acme', 'clerk', 'finished', 'finished', '1', '2', NULL, NULL, '01a225e7-be10-724c-9aaa-c16410795d93', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a225e7be10724c9aaac16316dd9e23"', 'api', '1795932274193');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1e41-779c-af65-9c0d609f2360', 'acme', 'clerk', 'asking', 'asking', '1', '1', NULL, NULL, '01a225c6-1e41-779c-af65-9c0e1cacf963', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a225c61e41779caf659c0d609f2360"', 'api', '1795930070593');
+VALUES ('01a225e7-c1a3-764f-abf1-3ae78908471c', 'acme', 'clerk', 'asking', 'asking', '1', '1', NULL, NULL, '01a225e7-c1a3-764f-abf1-3ae86eb40f52', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a225e7c1a3764fabf13ae78908471c"', 'api', '1795932275107');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1ea7-7188-8c99-6e4b12064615', 'acme', 'boss', 'delegated', 'delegated', '1', '1', NULL, NULL, '01a225c6-1eaa-70ae-a09d-7793d1ffee49', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a225c61ea771888c996e4b12064615"', 'api', '1795930070698');
+VALUES ('01a225e7-c1dc-718a-ba8c-7b1043b9bbab', 'acme', 'boss', 'delegated', 'delegated', '1', '1', NULL, NULL, '01a225e7-c1dd-70e5-9205-b718fe0fb2a3', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a225e7c1dc718aba8c7b1043b9bbab"', 'api', '1795932275165');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1ee0-729f-833d-14270e9d072f', 'acme', 'printer', 'queued', 'queued', '1', '1', NULL, NULL, '01a225c6-1ee0-729f-833d-1428a58776f0', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a225c61ee0729f833d14270e9d072f"', 'api', '1795930070753');
+VALUES ('01a225e7-c20c-706a-8d9f-9b19f37e72f8', 'acme', 'printer', 'queued', 'queued', '1', '1', NULL, NULL, '01a225e7-c20c-706a-8d9f-9b1a8b30791d', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a225e7c20c706a8d9f9b19f37e72f8"', 'api', '1795932275212');
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('033613ca-16fb-4355-b1ec-fa56de9c3033', '2', 'acme', '01a225c6-1e41-779c-af65-9c0d609f2360', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"51be8e22f0c855957eace8981fa0423c05b3f4bc380900401374040e4d788023","id":"033613ca-16fb-4355-b1ec-fa56de9c3033","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"033613ca-16fb-4355-b1ec-fa56de9c3033","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795930070678,"run_id":"01a225c6-1e41-779c-af65-9c0d609f2360","shown_digest":"8af68f62f140f919a1bb0ae92f6cce5418ab4592555fd947a4acec490f6b85ec","tool_key":"shop.refund@1"}', NULL);
+VALUES ('2b876734-dab5-413c-ba42-9f8ae6c3acfc', '2', 'acme', '01a225e7-c1a3-764f-abf1-3ae78908471c', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"d85541145a81f3f2ef0562c957cb65dcc60932510a9eb703783e4cc88a0d58e5","id":"2b876734-dab5-413c-ba42-9f8ae6c3acfc","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"2b876734-dab5-413c-ba42-9f8ae6c3acfc","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795932275152,"run_id":"01a225e7-c1a3-764f-abf1-3ae78908471c","shown_digest":"79e639af1056c55318c5dbe1200799df7bd2fff041c0447b9934d06d808be611","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('32d07c96-da4e-4a98-8eae-ebbfc7f96642', '1', 'acme', '01a225c6-1c67-71ee-8376-f76b1966e8f9', '1', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"7367e5201765b4b43f3e991d70c832ae1401b0c7d07f98d2807e5b98ec46aea8","id":"32d07c96-da4e-4a98-8eae-ebbfc7f96642","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"32d07c96-da4e-4a98-8eae-ebbfc7f96642","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795930070373,"run_id":"01a225c6-1c67-71ee-8376-f76b1966e8f9","shown_digest":"7ead92b7708e581051938ec35832012f5957626dc0be07eb4330d31dfdf139ae","tool_key":"shop.refund@1"}', '{"decided_at":1795930070398,"decided_by":"alice","decision":{"_tag":"Approve"}}');
+VALUES ('2d9a81ef-2ce5-44d6-87da-5286d118144b', '3', 'acme', '01a225e7-c1dc-718a-ba8c-7b1043b9bbab', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"d5a5bad42417d36924a2819488ec95afd5520feee2d67e78c25d5698485e4d2d","id":"2d9a81ef-2ce5-44d6-87da-5286d118144b","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"2d9a81ef-2ce5-44d6-87da-5286d118144b","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795932275191,"run_id":"01a225e7-c1dc-718a-ba8c-7b1043b9bbab","shown_digest":"00433591c5356c12a69f422a340731787c50d5986d3876f2b4963348bcc274c2","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('39ac3a56-a911-4f93-816c-d6193b3574a8', '3', 'acme', '01a225c6-1ea7-7188-8c99-6e4b12064615', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"1ff9e037dac7dc1365446fdd71ad9f231b40a1d1aeea8b4038b4faa607fb91d0","id":"39ac3a56-a911-4f93-816c-d6193b3574a8","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"39ac3a56-a911-4f93-816c-d6193b3574a8","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795930070713,"run_id":"01a225c6-1ea7-7188-8c99-6e4b12064615","shown_digest":"e6eed4eac96a2ac4307f5dd4d9cf0ba733272b60e734b7f05c9d59f4c7c1ff4e","tool_key":"shop.refund@1"}', NULL);
+VALUES ('e0d2d823-2343-4c5c-86ee-a42ea16dd520', '1', 'acme', '01a225e7-be10-724c-9aaa-c16316dd9e23', '1', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"3c0bc703b651f08f79d30ebd0a21b3dbdc911e96dcc3c321da823d9cdf7cc865","id":"e0d2d823-2343-4c5c-86ee-a42ea16dd520","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"e0d2d823-2343-4c5c-86ee-a42ea16dd520","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795932274965,"run_id":"01a225e7-be10-724c-9aaa-c16316dd9e23","shown_digest":"cf28b695ee67e926b89e6bce0f1ea7ac1010ef55c46079c395f3a51b6ae4aefa","tool_key":"shop.refund@1"}', '{"decided_at":1795932274992,"decided_by":"alice","decision":{"_tag":"Approve"}}');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'asking', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a225c6-1e41-779c-af65-9c0d609f2360', '1795930070593');
+VALUES ('acme', 'asking', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a225e7-c1a3-764f-abf1-3ae78908471c', '1795932275107');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'delegated', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a225c6-1ea7-7188-8c99-6e4b12064615', '1795930070698');
+VALUES ('acme', 'delegated', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a225e7-c1dc-718a-ba8c-7b1043b9bbab', '1795932275165');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a225c6-1c67-71ee-8376-f76b1966e8f9', '1795930070120');
+VALUES ('acme', 'finished', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a225e7-be10-724c-9aaa-c16316dd9e23', '1795932274193');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '1', 'assistant', '"It is paid back."', 'api', NULL, '01a225c6-1c67-71ee-8376-f76b1966e8f9', '1795930070419');
+VALUES ('acme', 'finished', '1', 'assistant', '"It is paid back."', 'api', NULL, '01a225e7-be10-724c-9aaa-c16316dd9e23', '1795932275020');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'queued', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a225c6-1ee0-729f-833d-14270e9d072f', '1795930070753');
+VALUES ('acme', 'queued', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a225e7-c20c-706a-8d9f-9b19f37e72f8', '1795932275212');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'asking', '2', 'clerk', 'asking', 'system', NULL, '"alice"', '1795930070593', '1', '1');
+VALUES ('acme', 'asking', '2', 'clerk', 'asking', 'system', NULL, '"alice"', '1795932275107', '1', '1');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'delegated', '3', 'boss', 'delegated', 'system', NULL, '"alice"', '1795930070698', '1', '1');
+VALUES ('acme', 'delegated', '3', 'boss', 'delegated', 'system', NULL, '"alice"', '1795932275165', '1', '1');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '1', 'clerk', 'finished', 'system', NULL, '"alice"', '1795930070120', '1', '2');
+VALUES ('acme', 'finished', '1', 'clerk', 'finished', 'system', NULL, '"alice"', '1795932274193', '1', '2');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1795930070753', '1', '1');
+VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1795932275212', '1', '1');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('1', '2026-11-29 05:27:48.741+00', 'start');
+VALUES ('1', '2026-11-29 06:04:29.189+00', 'start');
 ----
 INSERT INTO troupe.processes (owner, expires_at, guarded, agents) OVERRIDING SYSTEM VALUE
-VALUES ('17df357a-4d8c-4197-95d1-2a8f4daf8bee', '2026-11-29 05:28:05.102+00', 'false', '{}');
+VALUES ('fb2ec515-de3a-4898-94b2-604c0ddc653b', '2026-11-29 06:04:49.074+00', 'false', '{}');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1c67-71ee-8376-f76b1966e8f9', 'acme', 'clerk', 'finished', 'finished', '1', '17df357a-4d8c-4197-95d1-2a8f4daf8bee', 'false', '{}', '1795930070120');
+VALUES ('01a225e7-be10-724c-9aaa-c16316dd9e23', 'acme', 'clerk', 'finished', 'finished', '1', 'fb2ec515-de3a-4898-94b2-604c0ddc653b', 'false', '{}', '1795932274193');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1e41-779c-af65-9c0d609f2360', 'acme', 'clerk', 'asking', 'asking', '1', '17df357a-4d8c-4197-95d1-2a8f4daf8bee', 'true', '{}', '1795930070593');
+VALUES ('01a225e7-c1a3-764f-abf1-3ae78908471c', 'acme', 'clerk', 'asking', 'asking', '1', 'fb2ec515-de3a-4898-94b2-604c0ddc653b', 'true', '{}', '1795932275107');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1ea7-7188-8c99-6e4b12064615', 'acme', 'boss', 'delegated', 'delegated', '1', '17df357a-4d8c-4197-95d1-2a8f4daf8bee', 'true', '{}', '1795930070698');
+VALUES ('01a225e7-c1dc-718a-ba8c-7b1043b9bbab', 'acme', 'boss', 'delegated', 'delegated', '1', 'fb2ec515-de3a-4898-94b2-604c0ddc653b', 'true', '{}', '1795932275165');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1ee0-729f-833d-14270e9d072f', 'acme', 'printer', 'queued', 'queued', '1', '17df357a-4d8c-4197-95d1-2a8f4daf8bee', 'true', '{}', '1795930070753');
+VALUES ('01a225e7-c20c-706a-8d9f-9b19f37e72f8', 'acme', 'printer', 'queued', 'queued', '1', 'fb2ec515-de3a-4898-94b2-604c0ddc653b', 'true', '{}', '1795932275212');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1c67-71ee-8376-f76b1966e8f9', '0', '1795930070120', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"finished"},"by":"alice","conversation":"finished","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a225c61c6771ee8376f76b1966e8f9"}', '{"_tag":"RunClaimed","epoch":1,"owner":"17df357a-4d8c-4197-95d1-2a8f4daf8bee"}');
+VALUES ('01a225e7-be10-724c-9aaa-c16316dd9e23', '0', '1795932274193', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"finished"},"by":"alice","conversation":"finished","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a225e7be10724c9aaac16316dd9e23"}', '{"_tag":"RunClaimed","epoch":1,"owner":"fb2ec515-de3a-4898-94b2-604c0ddc653b"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1c67-71ee-8376-f76b1966e8f9', '2', '1795930070185', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1795930070185,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795930070185}');
+VALUES ('01a225e7-be10-724c-9aaa-c16316dd9e23', '2', '1795932274903', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1795932274903,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795932274903}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1c67-71ee-8376-f76b1966e8f9', '4', '1795930070247', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
+VALUES ('01a225e7-be10-724c-9aaa-c16316dd9e23', '4', '1795932274921', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1c67-71ee-8376-f76b1966e8f9', '5', '1795930070373', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"32d07c96-da4e-4a98-8eae-ebbfc7f96642","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"7367e5201765b4b43f3e991d70c832ae1401b0c7d07f98d2807e5b98ec46aea8","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"32d07c96-da4e-4a98-8eae-ebbfc7f96642","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"7ead92b7708e581051938ec35832012f5957626dc0be07eb4330d31dfdf139ae","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a225e7-be10-724c-9aaa-c16316dd9e23', '5', '1795932274965', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"e0d2d823-2343-4c5c-86ee-a42ea16dd520","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"3c0bc703b651f08f79d30ebd0a21b3dbdc911e96dcc3c321da823d9cdf7cc865","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"e0d2d823-2343-4c5c-86ee-a42ea16dd520","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"cf28b695ee67e926b89e6bce0f1ea7ac1010ef55c46079c395f3a51b6ae4aefa","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1c67-71ee-8376-f76b1966e8f9', '6', '1795930070398', 'ApprovalDecided', '{"_tag":"ApprovalDecided","approval":"32d07c96-da4e-4a98-8eae-ebbfc7f96642","by":"alice","call":"0/2.0","decision":{"_tag":"Approve"},"digest":"7367e5201765b4b43f3e991d70c832ae1401b0c7d07f98d2807e5b98ec46aea8"}', NULL);
+VALUES ('01a225e7-be10-724c-9aaa-c16316dd9e23', '6', '1795932274992', 'ApprovalDecided', '{"_tag":"ApprovalDecided","approval":"e0d2d823-2343-4c5c-86ee-a42ea16dd520","by":"alice","call":"0/2.0","decision":{"_tag":"Approve"},"digest":"3c0bc703b651f08f79d30ebd0a21b3dbdc911e96dcc3c321da823d9cdf7cc865"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1c67-71ee-8376-f76b1966e8f9', '7', '1795930070409', NULL, '{"_tag":"CallDispatched","call":"0/2.0","epoch":1,"key":"64e13ff7bb198c8d626bf5db1ff0599b3115bd17b6f7d1d39259ee97c7006b73","on_loss":"unknown"}', NULL);
+VALUES ('01a225e7-be10-724c-9aaa-c16316dd9e23', '7', '1795932275007', NULL, '{"_tag":"CallDispatched","call":"0/2.0","epoch":1,"key":"177d963649cfea51713473eb3776b5069a7b1266c9cba3f02d93c80037a4e51f","on_loss":"unknown"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1c67-71ee-8376-f76b1966e8f9', '8', '1795930070411', NULL, E'{"_tag":"CallSettled","call":"0/2.0","ended_at":1795930070411,"outcome":{"_tag":"Value","json":"\\"order 7 is paid back\\""},"started_at":1795930070411}', NULL);
+VALUES ('01a225e7-be10-724c-9aaa-c16316dd9e23', '8', '1795932275013', NULL, E'{"_tag":"CallSettled","call":"0/2.0","ended_at":1795932275013,"outcome":{"_tag":"Value","json":"\\"order 7 is paid back\\""},"started_at":1795932275012}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1c67-71ee-8376-f76b1966e8f9', '9', '1795930070419', NULL, '{"_tag":"ModelTurned","calls":[],"finish":"stop","frame":"0","step":3,"text":"It is paid back."}', '{"_tag":"RunEnded","reason":"complete","status":"complete","text":"It is paid back."}');
+VALUES ('01a225e7-be10-724c-9aaa-c16316dd9e23', '9', '1795932275020', NULL, '{"_tag":"ModelTurned","calls":[],"finish":"stop","frame":"0","step":3,"text":"It is paid back."}', '{"_tag":"RunEnded","reason":"complete","status":"complete","text":"It is paid back."}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1e41-779c-af65-9c0d609f2360', '0', '1795930070593', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"asking"},"by":"alice","conversation":"asking","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a225c61e41779caf659c0d609f2360"}', '{"_tag":"RunClaimed","epoch":1,"owner":"17df357a-4d8c-4197-95d1-2a8f4daf8bee"}');
+VALUES ('01a225e7-c1a3-764f-abf1-3ae78908471c', '0', '1795932275107', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"asking"},"by":"alice","conversation":"asking","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a225e7c1a3764fabf13ae78908471c"}', '{"_tag":"RunClaimed","epoch":1,"owner":"fb2ec515-de3a-4898-94b2-604c0ddc653b"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1e41-779c-af65-9c0d609f2360', '2', '1795930070602', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1795930070602,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795930070602}');
+VALUES ('01a225e7-c1a3-764f-abf1-3ae78908471c', '2', '1795932275131', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1795932275131,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795932275131}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1e41-779c-af65-9c0d609f2360', '4', '1795930070649', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
+VALUES ('01a225e7-c1a3-764f-abf1-3ae78908471c', '4', '1795932275146', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1e41-779c-af65-9c0d609f2360', '5', '1795930070678', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"033613ca-16fb-4355-b1ec-fa56de9c3033","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"51be8e22f0c855957eace8981fa0423c05b3f4bc380900401374040e4d788023","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"033613ca-16fb-4355-b1ec-fa56de9c3033","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"8af68f62f140f919a1bb0ae92f6cce5418ab4592555fd947a4acec490f6b85ec","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a225e7-c1a3-764f-abf1-3ae78908471c', '5', '1795932275152', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"2b876734-dab5-413c-ba42-9f8ae6c3acfc","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"d85541145a81f3f2ef0562c957cb65dcc60932510a9eb703783e4cc88a0d58e5","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"2b876734-dab5-413c-ba42-9f8ae6c3acfc","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"79e639af1056c55318c5dbe1200799df7bd2fff041c0447b9934d06d808be611","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1ea7-7188-8c99-6e4b12064615', '0', '1795930070698', NULL, '{"_tag":"RunAccepted","address":{"agent":"boss","key":"delegated"},"by":"alice","conversation":"delegated","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"4aa41b813fbd1c92da38660601178c42199eb58ce758bc532bfe5a90d0a1a199","tools":"4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},"roles":["admin"],"tenant":"acme","trace_id":"01a225c61ea771888c996e4b12064615"}', '{"_tag":"RunClaimed","epoch":1,"owner":"17df357a-4d8c-4197-95d1-2a8f4daf8bee"}');
+VALUES ('01a225e7-c1dc-718a-ba8c-7b1043b9bbab', '0', '1795932275165', NULL, '{"_tag":"RunAccepted","address":{"agent":"boss","key":"delegated"},"by":"alice","conversation":"delegated","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"4aa41b813fbd1c92da38660601178c42199eb58ce758bc532bfe5a90d0a1a199","tools":"4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},"roles":["admin"],"tenant":"acme","trace_id":"01a225e7c1dc718aba8c7b1043b9bbab"}', '{"_tag":"RunClaimed","epoch":1,"owner":"fb2ec515-de3a-4898-94b2-604c0ddc653b"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1ea7-7188-8c99-6e4b12064615', '2', '1795930070704', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"task":"Pay order 7 back."},"model_id":"call_0","name":"ask_clerk"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"FrameOpened","agent":"clerk","call":"0/1.0","frame":"0/1.0","input":"Pay order 7 back."}');
+VALUES ('01a225e7-c1dc-718a-ba8c-7b1043b9bbab', '2', '1795932275173', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"task":"Pay order 7 back."},"model_id":"call_0","name":"ask_clerk"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"FrameOpened","agent":"clerk","call":"0/1.0","frame":"0/1.0","input":"Pay order 7 back."}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1ea7-7188-8c99-6e4b12064615', '4', '1795930070708', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0/1.0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0/1.0","ended_at":1795930070708,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795930070708}');
+VALUES ('01a225e7-c1dc-718a-ba8c-7b1043b9bbab', '4', '1795932275176', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0/1.0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0/1.0","ended_at":1795932275176,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795932275176}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1ea7-7188-8c99-6e4b12064615', '6', '1795930070710', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0/1.0","step":2,"text":""}', NULL);
+VALUES ('01a225e7-c1dc-718a-ba8c-7b1043b9bbab', '6', '1795932275183', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0/1.0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1ea7-7188-8c99-6e4b12064615', '7', '1795930070713', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"39ac3a56-a911-4f93-816c-d6193b3574a8","approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"1ff9e037dac7dc1365446fdd71ad9f231b40a1d1aeea8b4038b4faa607fb91d0","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"39ac3a56-a911-4f93-816c-d6193b3574a8","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"e6eed4eac96a2ac4307f5dd4d9cf0ba733272b60e734b7f05c9d59f4c7c1ff4e","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a225e7-c1dc-718a-ba8c-7b1043b9bbab', '7', '1795932275191', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"2d9a81ef-2ce5-44d6-87da-5286d118144b","approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"d5a5bad42417d36924a2819488ec95afd5520feee2d67e78c25d5698485e4d2d","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"2d9a81ef-2ce5-44d6-87da-5286d118144b","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"00433591c5356c12a69f422a340731787c50d5986d3876f2b4963348bcc274c2","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1ee0-729f-833d-14270e9d072f', '0', '1795930070753', NULL, '{"_tag":"RunAccepted","address":{"agent":"printer","key":"queued"},"by":"alice","conversation":"queued","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"3733937dbcf89f2e02606767ffc8ce44a25a945f6495e81efe1e1b5a600624bc","tools":"4974aa3c027f3b676b65b81a69047d56a6fa92022d75da09940d98faae963581"},"roles":["admin"],"tenant":"acme","trace_id":"01a225c61ee0729f833d14270e9d072f"}', '{"_tag":"RunClaimed","epoch":1,"owner":"17df357a-4d8c-4197-95d1-2a8f4daf8bee"}');
+VALUES ('01a225e7-c20c-706a-8d9f-9b19f37e72f8', '0', '1795932275212', NULL, '{"_tag":"RunAccepted","address":{"agent":"printer","key":"queued"},"by":"alice","conversation":"queued","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"3733937dbcf89f2e02606767ffc8ce44a25a945f6495e81efe1e1b5a600624bc","tools":"4974aa3c027f3b676b65b81a69047d56a6fa92022d75da09940d98faae963581"},"roles":["admin"],"tenant":"acme","trace_id":"01a225e7c20c706a8d9f9b19f37e72f8"}', '{"_tag":"RunClaimed","epoch":1,"owner":"fb2ec515-de3a-4898-94b2-604c0ddc653b"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1ee0-729f-833d-14270e9d072f', '2', '1795930070759', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"print"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"CallDispatched","call":"0/1.0","epoch":1,"key":"744a8518bde8746d7e2af1d64b3ca1c669f228eef361bc89481bca1bca29ef47","on_loss":"ask","over_at":1795930074758,"tool":"shop.print@1","via":"queue"}');
+VALUES ('01a225e7-c20c-706a-8d9f-9b19f37e72f8', '2', '1795932275221', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"print"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"CallDispatched","call":"0/1.0","epoch":1,"key":"6993a2cf568a0ad78cec6f0b19be8fdba0deec00d4c2bfe194fea95612d7dbb1","on_loss":"ask","over_at":1795932279221,"tool":"shop.print@1","via":"queue"}');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1c67-71ee-8376-f76b1966e8f9', 'acme', '1', '11', '3');
+VALUES ('01a225e7-be10-724c-9aaa-c16316dd9e23', 'acme', '1', '11', '3');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1e41-779c-af65-9c0d609f2360', 'acme', '1', '6', '-1');
+VALUES ('01a225e7-c1a3-764f-abf1-3ae78908471c', 'acme', '1', '6', '-1');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1ea7-7188-8c99-6e4b12064615', 'acme', '1', '8', '-1');
+VALUES ('01a225e7-c1dc-718a-ba8c-7b1043b9bbab', 'acme', '1', '8', '-1');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a225c6-1ee0-729f-833d-14270e9d072f', 'acme', '1', '4', '1');
+VALUES ('01a225e7-c20c-706a-8d9f-9b19f37e72f8', 'acme', '1', '4', '1');
 ----
 INSERT INTO troupe.tool_messages (id, tool, tenant, payload, expires_at, status, due_at, place, deliveries, owner, begun_at, result, error, over_at) OVERRIDING SYSTEM VALUE
-VALUES ('744a8518bde8746d7e2af1d64b3ca1c669f228eef361bc89481bca1bca29ef47', 'shop.print@1', 'acme', '{"arguments":{"order":"7"},"id":"744a8518bde8746d7e2af1d64b3ca1c669f228eef361bc89481bca1bca29ef47","loop_id":"01a225c6-1ee0-729f-833d-14270e9d072f","metadata":{"call":"0/1.0","nested":{"depth_max":4,"nesting":{"depth":1},"spent":false},"permission":"allow","principal":"alice","repeatable":false},"name":"shop.print@1","trace_id":"01a225c61ee0729f833d14270e9d072f"}', '1795930072262', '0', '1795930070763', '1', '0', NULL, NULL, NULL, NULL, NULL);
+VALUES ('6993a2cf568a0ad78cec6f0b19be8fdba0deec00d4c2bfe194fea95612d7dbb1', 'shop.print@1', 'acme', '{"arguments":{"order":"7"},"id":"6993a2cf568a0ad78cec6f0b19be8fdba0deec00d4c2bfe194fea95612d7dbb1","loop_id":"01a225e7-c20c-706a-8d9f-9b19f37e72f8","metadata":{"call":"0/1.0","nested":{"depth_max":4,"nesting":{"depth":1},"spent":false},"permission":"allow","principal":"alice","repeatable":false},"name":"shop.print@1","trace_id":"01a225e7c20c706a8d9f9b19f37e72f8"}', '1795932276725', '0', '1795932275225', '1', '0', NULL, NULL, NULL, NULL, NULL);
 ----
 SELECT setval('troupe.approvals_position_seq', 3)::text;
 ----

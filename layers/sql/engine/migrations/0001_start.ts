@@ -21,7 +21,6 @@ import { statements as files } from "./0001_files.ts"
 import { statements as memory } from "./0001_memory.ts"
 import { statements as outbox } from "./0001_outbox.ts"
 import { statements as runs } from "./0001_runs.ts"
-import { statements as stores } from "./0001_stores.ts"
 import { statements as tenants } from "./0001_tenants.ts"
 import { statements as tokens } from "./0001_tokens.ts"
 import { statements as tools } from "./0001_tools.ts"
@@ -35,7 +34,6 @@ const statements = [
   ...append,
   ...claims,
   ...tools,
-  ...stores,
   ...memory,
   ...authorizations,
   ...channels,

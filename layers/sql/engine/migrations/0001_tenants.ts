@@ -24,9 +24,7 @@ const tables = [
   "digest_items",
   "erasures",
   "event_inbox",
-  "flow_states",
   "idempotency_keys",
-  "loop_records",
   "memory_canonical_texts",
   "memory_rows",
   "memory_scopes",
@@ -39,7 +37,6 @@ const tables = [
   "runs",
   "tool_messages",
   "tool_stops",
-  "triples",
   "turn_costs",
   "unknown_calls"
 ]

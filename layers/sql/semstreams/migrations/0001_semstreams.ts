@@ -1,5 +1,5 @@
 /**
- * What the built-in tools read and write: the knowledge graph, records of ended loops, states of flows, kinds of
+ * What SemStreams' tools read and write: the knowledge graph, records of ended loops, states of flows, kinds of
  * components.
  */
 
