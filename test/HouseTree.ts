@@ -191,6 +191,18 @@ export const stores: ReadonlySet<string> = new Set(
     .map((port) => `services/${port}.ts`)
 )
 
+/** Features, which a service may do without: their rooms, wherever those are. */
+const featureOf = (path: string): string | undefined =>
+  /^(?:src|services|layers|layers\/\w+)\/(spectral|semstreams)\//.exec(path)?.[1]
+
+/** Only the feature itself and the composition know a feature. */
+export const featureRefusal = (path: string, name: string): string | undefined => {
+  const feature = featureOf(name)
+  return feature === undefined || featureOf(path) === feature || path.startsWith("layers/compose/")
+    ? undefined
+    : `a service does without ${feature}`
+}
+
 /** A surface performs the effects of operations, and they alone read stores. */
 export const storeRefusal = (path: string, name: string): string | undefined =>
   /^layers\/(http|compose\/promises)\//.test(path) && stores.has(name)

@@ -17,6 +17,7 @@ import {
   floors,
   inner,
   floorRefusal,
+  featureRefusal,
   storeRefusal,
   reach,
   plant
@@ -72,7 +73,8 @@ const innerRefusal = (path: string, name: string): string | undefined => {
 
 /** Why a file may not import this; undefined if it may. */
 const refusal = (path: string, name: string): string | undefined => {
-  const walled = contextRefusal(path, name) ?? storeRefusal(path, name)
+  const walled =
+    contextRefusal(path, name) ?? featureRefusal(path, name) ?? storeRefusal(path, name)
   if (walled !== undefined) return walled
   if (path.startsWith("src/")) {
     if (isOwn(name)) {
@@ -260,7 +262,6 @@ describe("architecture", () => {
       ["layers/sql/engine/migrations/0001_start.ts", "./0001_runs.ts"],
       ["src/spectral/platform/A.ts", "../worlds/contracts/WorldId.ts"],
       ["src/spectral/agents/A.ts", "../platform/contracts/PlatformEvent.ts"],
-      ["layers/http/A.ts", "../../services/spectral/platform/contracts/ScanReader.ts"],
       [
         "layers/spectral/core/A.ts",
         "../../../services/spectral/worlds/contracts/WorldAgentRunner.ts"

@@ -8,6 +8,7 @@ import {
   importsOf,
   isOwn,
   load,
+  featureRefusal,
   storeRefusal,
   stores
 } from "./HouseTree.ts"
@@ -81,4 +82,16 @@ it("sees a surface that reads a store, and lets the effects of operations read t
     assert.deepEqual(refused(`layers/${path}`), [], path)
   }
   assert.isUndefined(storeRefusal("layers/http/server/A.ts", "services/ApprovalDesk.ts"))
+})
+
+it("sees a room that knows a feature, other than its own and the composition", () => {
+  const world = "src/spectral/worlds/World.ts"
+  for (const path of ["src/run/A.ts", "services/A.ts", "layers/http/server/A.ts"]) {
+    assert.isDefined(featureRefusal(path, world), path)
+  }
+  assert.isDefined(featureRefusal("layers/sql/stores/A.ts", "layers/sql/spectral/B.ts"))
+  assert.isDefined(featureRefusal("src/semstreams/A.ts", world))
+  for (const path of ["layers/compose/entries/A.ts", "layers/stores/spectral/worlds/A.ts"]) {
+    assert.isUndefined(featureRefusal(path, world), path)
+  }
 })
