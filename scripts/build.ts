@@ -52,6 +52,10 @@ const modules_of_effect: Plugin = {
   }
 }
 
+/** Whether a module needs no other one of ours, but for its types. */
+const standsAlone = (path: string): boolean =>
+  !/^(?:import|export) (?!type)[^;"]*? from "\./m.test(readFileSync(path, "utf8"))
+
 const code = async (dir: string): Promise<void> => {
   const license = readFileSync(join(root, "node_modules", taken, "LICENSE"), "utf8")
   const bundle = await rolldown({
@@ -66,6 +70,13 @@ const code = async (dir: string): Promise<void> => {
     dir,
     cleanDir: true,
     chunkFileNames: "chunks/[name].js",
+    // Each of these would be a file of its own, and most have a line or two.
+    codeSplitting: {
+      groups: [
+        { name: "ports", test: (id) => /\/services\/\w+\.ts$/.test(id) && standsAlone(id) },
+        { name: "values", test: /\/src\/value\/(?!Ids\.)/ }
+      ]
+    },
     comments: { jsdoc: false },
     // Left to Node or to the bundler of an application.
     polyfillRequire: false,
