@@ -90,6 +90,15 @@ const readTests = (it: Vitest.MethodsNonLive<Rows>): void => {
           [0, 1]
         ]
       )
+      const times = yield* rows.count(table, { where: { tenant } }, ["at"])
+      assert.sameDeepMembers(
+        times.map(({ at, count }) => [at, count]),
+        [
+          [1, 2],
+          [2, 1],
+          [3, 1]
+        ]
+      )
       const some = { where: { tenant, at: [">", 1] as const } }
       assert.deepEqual(yield* rows.count(table, some, []), [{ count: 2 }])
       assert.deepEqual(yield* rows.count(table, { where: { tenant }, limit: 3 }, []), [

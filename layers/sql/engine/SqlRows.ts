@@ -100,10 +100,13 @@ const placesOf = (alias: string, order: ReadonlyArray<string>): string =>
     )
     .join(", ")
 
+const shownAs = (name: string, type: CellType): string =>
+  `${shown[type]?.(`t.${name}`) ?? `t.${name}`} AS ${name}`
+
 const readable = ({ columns, hidden = [], place }: Table): string =>
   Object.entries<CellType>(place === undefined ? columns : { ...columns, [place]: "int8" })
     .filter(([name]) => !hidden.includes(name))
-    .map(([name, type]) => `${shown[type]?.(`t.${name}`) ?? `t.${name}`} AS ${name}`)
+    .map(([name, type]) => shownAs(name, type))
     .join(", ")
 
 const insertion = ({ columns, key, name }: Table, follows: ReadonlyArray<string>): string => {
@@ -142,7 +145,8 @@ const make = Effect.gen(function* () {
     },
     count: (table, query, by) => {
       const statement = new Statement(table)
-      const from = `(SELECT ${by.map((name) => `t.${name}`).join(", ")} ${statement.from(query)}) c`
+      const cut = by.map((name) => shownAs(name, statement.typeOf(name))).join(", ")
+      const from = `(SELECT ${cut} ${statement.from(query)}) c`
       const grouped = by.length === 0 ? "" : `GROUP BY ${by.join(", ")}`
       const cells = [...by, "count(*)::int4 AS count"].join(", ")
       return read(query, run(`SELECT ${cells} FROM ${from} ${grouped}`, statement))
