@@ -138,6 +138,9 @@ const writeTests = (it: Vitest.MethodsNonLive<Rows>): void => {
       assert.strictEqual(yield* rows.set(table, { where: { tenant, source: 0 } }, { source: 1 }), 1)
       assert.strictEqual(yield* ids({ where: { source: 0 } }), "")
       assert.strictEqual(yield* ids({ where: { source: 1 } }), "bdac")
+      const newest = { where: { tenant }, order: ["error_id"], descends: true, limit: 1 }
+      assert.strictEqual(yield* rows.set(table, newest, { scan_id: "newest" }), 1)
+      assert.strictEqual(yield* ids({ where: { scan_id: "newest" } }), "d")
       const oldest = { where: { tenant }, order: ["at", "error_id"], limit: 2 }
       assert.strictEqual(yield* rows.remove(table, oldest), 2)
       assert.strictEqual(yield* ids({}), "ac")

@@ -79,6 +79,13 @@ class Statement {
     return conditions.join(" AND ")
   }
 
+  /** The conditions of what is written, on rows that are called `t`. */
+  which(query: RowQuery): string {
+    return query.limit === undefined && query.skip === undefined
+      ? this.where(query)
+      : `t.ctid = ANY (ARRAY (SELECT t.ctid ${this.from(query)}))`
+  }
+
   /** A query, from its table on. */
   from(query: RowQuery): string {
     const { descends = false, limit, lock, order = [], skip } = query
@@ -163,18 +170,16 @@ const make = Effect.gen(function* () {
         ([name, cell]) => `${name} = ${statement.param(statement.typeOf(name), cell)}`
       )
       return written(
-        `UPDATE troupe.${table.name} t SET ${sets.join(", ")} WHERE ${statement.where(query)} RETURNING 1`,
+        `UPDATE troupe.${table.name} t SET ${sets.join(", ")} WHERE ${statement.which(query)} RETURNING 1`,
         statement
       )
     },
     remove: (table, query) => {
       const statement = new Statement(table)
-      const { limit, skip } = query
-      const which =
-        limit === undefined && skip === undefined
-          ? statement.where(query)
-          : `t.ctid = ANY (ARRAY (SELECT t.ctid ${statement.from(query)}))`
-      return written(`DELETE FROM troupe.${table.name} t WHERE ${which} RETURNING 1`, statement)
+      return written(
+        `DELETE FROM troupe.${table.name} t WHERE ${statement.which(query)} RETURNING 1`,
+        statement
+      )
     },
     transaction: (self) => Effect.mapError(inTransaction(sql)(self), orStoreError),
     alone: (name) =>
