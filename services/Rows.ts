@@ -91,7 +91,10 @@ export class Rows extends Context.Service<
     set(table: Table, query: RowQuery, cells: Row): Effect.Effect<number, StoreError>
     /** Removes the rows of a query. Gives how many. */
     remove(table: Table, query: RowQuery): Effect.Effect<number, StoreError>
-    /** Runs in one transaction, or as a part of the open one: where it fails, nothing of it stays. */
+    /**
+     * Runs in one transaction, or as a part of the open one: where it fails, nothing of it stays. While it waits for anything but
+     * rows, a driver in one process lets others read and change what it has written.
+     */
     transaction<A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E | StoreError, R>
     /** Waits until no other transaction has this name, and has it until the open transaction ends. */
     alone(name: string): Effect.Effect<void, StoreError>

@@ -90,6 +90,15 @@ const readTests = (it: Vitest.MethodsNonLive<Rows>): void => {
           [0, 1]
         ]
       )
+      const times = yield* rows.count(table, { where: { tenant } }, ["at"])
+      assert.sameDeepMembers(
+        times.map(({ at, count }) => [at, count]),
+        [
+          [1, 2],
+          [2, 1],
+          [3, 1]
+        ]
+      )
       const some = { where: { tenant, at: [">", 1] as const } }
       assert.deepEqual(yield* rows.count(table, some, []), [{ count: 2 }])
       assert.deepEqual(yield* rows.count(table, { where: { tenant }, limit: 3 }, []), [
@@ -129,6 +138,9 @@ const writeTests = (it: Vitest.MethodsNonLive<Rows>): void => {
       assert.strictEqual(yield* rows.set(table, { where: { tenant, source: 0 } }, { source: 1 }), 1)
       assert.strictEqual(yield* ids({ where: { source: 0 } }), "")
       assert.strictEqual(yield* ids({ where: { source: 1 } }), "bdac")
+      const newest = { where: { tenant }, order: ["error_id"], descends: true, limit: 1 }
+      assert.strictEqual(yield* rows.set(table, newest, { scan_id: "newest" }), 1)
+      assert.strictEqual(yield* ids({ where: { scan_id: "newest" } }), "d")
       const oldest = { where: { tenant }, order: ["at", "error_id"], limit: 2 }
       assert.strictEqual(yield* rows.remove(table, oldest), 2)
       assert.strictEqual(yield* ids({}), "ac")

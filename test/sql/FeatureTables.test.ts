@@ -1,6 +1,6 @@
 /** The tables that a feature makes beside those of every store: row security, declarations, later versions, and what is refused. */
 import { assert, layer } from "@effect/vitest"
-import { Effect, Fiber, Layer } from "effect"
+import { Deferred, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import * as FeatureTables from "../../layers/sql/engine/FeatureTables.ts"
 import * as Migrations from "../../layers/sql/engine/Migrations.ts"
@@ -177,20 +177,25 @@ for (const [engine, client] of engines) {
               migrations: { "0001_notes": ["CREATE TABLE troupe.other_notes (tenant text)"] },
               tables: { other_notes: {} }
             }
-            const starts = yield* Effect.forkChild(
-              Effect.all([shop, shop, other, other].map(made), { concurrency: "unbounded" })
+            const isHeld = yield* Deferred.make<void>()
+            const first = yield* Effect.forkChild(
+              Effect.andThen(Deferred.await(isHeld), made(shop))
             )
             yield* sql.withTransaction(
               Effect.gen(function* () {
                 yield* Migrations.alone
                 yield* sql.unsafe("CREATE TABLE troupe.of_a_later_version (tenant text)")
+                yield* Deferred.succeed(isHeld, undefined)
                 yield* eventually(
-                  sql.unsafe("SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"),
-                  (rows) => rows.length === 4
+                  // Other tests have databases on the same server.
+                  sql.unsafe(`SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+                    WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted`),
+                  (rows) => rows.length > 0
                 )
               })
             )
-            yield* Fiber.join(starts)
+            yield* Fiber.join(first)
+            yield* Effect.all([shop, other, other].map(made), { concurrency: "unbounded" })
             assert.deepStrictEqual(yield* state, whole)
             yield* forget
             yield* sql.unsafe("DROP TABLE troupe.of_a_later_version")

@@ -79,6 +79,13 @@ class Statement {
     return conditions.join(" AND ")
   }
 
+  /** The conditions of what is written, on rows that are called `t`. */
+  which(query: RowQuery): string {
+    return query.limit === undefined && query.skip === undefined
+      ? this.where(query)
+      : `t.ctid = ANY (ARRAY (SELECT t.ctid ${this.from(query)}))`
+  }
+
   /** A query, from its table on. */
   from(query: RowQuery): string {
     const { descends = false, limit, lock, order = [], skip } = query
@@ -100,10 +107,13 @@ const placesOf = (alias: string, order: ReadonlyArray<string>): string =>
     )
     .join(", ")
 
+const shownAs = (name: string, type: CellType): string =>
+  `${shown[type]?.(`t.${name}`) ?? `t.${name}`} AS ${name}`
+
 const readable = ({ columns, hidden = [], place }: Table): string =>
   Object.entries<CellType>(place === undefined ? columns : { ...columns, [place]: "int8" })
     .filter(([name]) => !hidden.includes(name))
-    .map(([name, type]) => `${shown[type]?.(`t.${name}`) ?? `t.${name}`} AS ${name}`)
+    .map(([name, type]) => shownAs(name, type))
     .join(", ")
 
 const insertion = ({ columns, key, name }: Table, follows: ReadonlyArray<string>): string => {
@@ -142,7 +152,8 @@ const make = Effect.gen(function* () {
     },
     count: (table, query, by) => {
       const statement = new Statement(table)
-      const from = `(SELECT ${by.map((name) => `t.${name}`).join(", ")} ${statement.from(query)}) c`
+      const cut = by.map((name) => shownAs(name, statement.typeOf(name))).join(", ")
+      const from = `(SELECT ${cut} ${statement.from(query)}) c`
       const grouped = by.length === 0 ? "" : `GROUP BY ${by.join(", ")}`
       const cells = [...by, "count(*)::int4 AS count"].join(", ")
       return read(query, run(`SELECT ${cells} FROM ${from} ${grouped}`, statement))
@@ -159,18 +170,16 @@ const make = Effect.gen(function* () {
         ([name, cell]) => `${name} = ${statement.param(statement.typeOf(name), cell)}`
       )
       return written(
-        `UPDATE troupe.${table.name} t SET ${sets.join(", ")} WHERE ${statement.where(query)} RETURNING 1`,
+        `UPDATE troupe.${table.name} t SET ${sets.join(", ")} WHERE ${statement.which(query)} RETURNING 1`,
         statement
       )
     },
     remove: (table, query) => {
       const statement = new Statement(table)
-      const { limit, skip } = query
-      const which =
-        limit === undefined && skip === undefined
-          ? statement.where(query)
-          : `t.ctid = ANY (ARRAY (SELECT t.ctid ${statement.from(query)}))`
-      return written(`DELETE FROM troupe.${table.name} t WHERE ${which} RETURNING 1`, statement)
+      return written(
+        `DELETE FROM troupe.${table.name} t WHERE ${statement.which(query)} RETURNING 1`,
+        statement
+      )
     },
     transaction: (self) => Effect.mapError(inTransaction(sql)(self), orStoreError),
     alone: (name) =>
