@@ -92,7 +92,7 @@ export class AgentMemory extends Context.Service<
     /** Ends the conversation. Its lasting memories move to its place; the rest is removed. */
     readonly endConversation: Effect.Effect<Compounded, StoreError>
   }
->()("troupe/services/AgentMemories") {}
+>()("troupe/services/AgentMemory") {}
 
 /** The memories of all addresses. */
 export class AgentMemories extends Context.Service<

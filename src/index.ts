@@ -41,8 +41,8 @@ export type {
   ToolHandler
 } from "./tool/GovernedTool.ts"
 export { wrap } from "./tool/Wrapped.ts"
-export { Circuit, CostEstimate, OnLoss, RateLimit, ToolSpec } from "./tool/ToolSpec.ts"
-export type { RetryPolicy } from "./tool/RetryPolicy.ts"
+export { Circuit, CostEstimate, OnLoss, RateLimit, ToolExample, ToolSpec } from "./tool/ToolSpec.ts"
+export type { RetryConfig, RetryPolicy } from "./tool/RetryPolicy.ts"
 export { ApprovalGate, ReplayPolicy, SideEffects, ToolCategory } from "./tool/SideEffects.ts"
 export { PluginManifest, PluginRefused } from "./tool/ToolPlugin.ts"
 export type { ToolPlugin } from "./tool/ToolPlugin.ts"

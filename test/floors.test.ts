@@ -1,6 +1,7 @@
 /** The floors of `src`, that surfaces read no store, and that no files import one another in a circle. */
 import { assert, it } from "vitest"
 import { dirname, posix } from "node:path"
+import type { Tree } from "./HouseTree.ts"
 import {
   circleIn,
   floorRefusal,
@@ -9,6 +10,7 @@ import {
   isOwn,
   load,
   featureRefusal,
+  plant,
   storeRefusal,
   stores
 } from "./HouseTree.ts"
@@ -94,4 +96,19 @@ it("sees a room that knows a feature, other than its own and the composition", (
   for (const path of ["layers/compose/entries/A.ts", "layers/stores/spectral/worlds/A.ts"]) {
     assert.isUndefined(featureRefusal(path, world), path)
   }
+})
+
+it("gives no key to two services", () => {
+  const keysIn = (tree: Tree) =>
+    [...tree.values()].flatMap((text) =>
+      [...text.matchAll(/(?:\(\)\(|Context\.Reference(?:<[^(]*>)?\()\s*"(troupe\/[^"]+)"/g)].map(
+        ([, key]) => key!
+      )
+    )
+  const twice = (keys: ReadonlyArray<string>) => keys.filter((key, i) => keys.indexOf(key) !== i)
+  const keys = keysIn(load("src", "services", "layers"))
+  assert.isAtLeast(keys.length, 100)
+  assert.deepEqual(twice(keys), [])
+  const planted = `>()("troupe/A") {}\nContext.Reference<boolean>("troupe/A", {})`
+  assert.deepEqual(twice(keysIn(plant("layers/A.ts", planted))), ["troupe/A"])
 })
