@@ -167,40 +167,43 @@ for (const [engine, client] of engines) {
         })
       )
 
-      it.effect.skipIf(engine === "PGlite")(
-        "are made by several processes at once, and beside another that migrates the store",
-        () =>
-          Effect.gen(function* () {
-            const sql = yield* SqlClient.SqlClient
-            const other = {
-              feature: "other",
-              migrations: { "0001_notes": ["CREATE TABLE troupe.other_notes (tenant text)"] },
-              tables: { other_notes: {} }
-            }
-            const isHeld = yield* Deferred.make<void>()
-            const first = yield* Effect.forkChild(
-              Effect.andThen(Deferred.await(isHeld), made(shop))
-            )
-            yield* sql.withTransaction(
-              Effect.gen(function* () {
-                yield* Migrations.alone
-                yield* sql.unsafe("CREATE TABLE troupe.of_a_later_version (tenant text)")
-                yield* Deferred.succeed(isHeld, undefined)
-                yield* eventually(
-                  // Other tests have databases on the same server.
-                  sql.unsafe(`SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+      // PGlite is one process.
+      if (engine === "PostgreSQL") {
+        it.effect(
+          "are made by several processes at once, and beside another that migrates the store",
+          () =>
+            Effect.gen(function* () {
+              const sql = yield* SqlClient.SqlClient
+              const other = {
+                feature: "other",
+                migrations: { "0001_notes": ["CREATE TABLE troupe.other_notes (tenant text)"] },
+                tables: { other_notes: {} }
+              }
+              const isHeld = yield* Deferred.make<void>()
+              const first = yield* Effect.forkChild(
+                Effect.andThen(Deferred.await(isHeld), made(shop))
+              )
+              yield* sql.withTransaction(
+                Effect.gen(function* () {
+                  yield* Migrations.alone
+                  yield* sql.unsafe("CREATE TABLE troupe.of_a_later_version (tenant text)")
+                  yield* Deferred.succeed(isHeld, undefined)
+                  yield* eventually(
+                    // Other tests have databases on the same server.
+                    sql.unsafe(`SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
                     WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted`),
-                  (rows) => rows.length > 0
-                )
-              })
-            )
-            yield* Fiber.join(first)
-            yield* Effect.all([shop, other, other].map(made), { concurrency: "unbounded" })
-            assert.deepStrictEqual(yield* state, whole)
-            yield* forget
-            yield* sql.unsafe("DROP TABLE troupe.of_a_later_version")
-          })
-      )
+                    (rows) => rows.length > 0
+                  )
+                })
+              )
+              yield* Fiber.join(first)
+              yield* Effect.all([shop, other, other].map(made), { concurrency: "unbounded" })
+              assert.deepStrictEqual(yield* state, whole)
+              yield* forget
+              yield* sql.unsafe("DROP TABLE troupe.of_a_later_version")
+            })
+        )
+      }
 
       it.effect(
         "are refused where they and their declaration do not fit, and nothing is made",
