@@ -39,9 +39,6 @@ import * as Incident from "./incident/Incident.ts"
 import { chatCommand, data_default } from "./chat/ChatCommand.ts"
 import * as Receiver from "./incident/Receiver.ts"
 import { script } from "./incident/IncidentScript.ts"
-import { keeper } from "./platform/Keeper.ts"
-import { keeperScript } from "./platform/KeeperScript.ts"
-import * as PlatformWalk from "./platform/Walk.ts"
 import { sampleRecords } from "./scans/SampleRecords.ts"
 import { spectralScript } from "./spectral/SpectralScript.ts"
 import * as AppFile from "./start/AppFile.ts"
@@ -159,13 +156,10 @@ const relayConfig = Layer.effect(
   Effect.map(OutboxRelay.RelayConfig, (config) => ({ ...config, ...Incident.relay }))
 )
 
-const scriptOf = (request: ModelRequest) => {
-  if (request.agent === keeper.name) return keeperScript(request)
-  if (request.agent === assistant_name) return assistantScript(request)
-  return spectralScript(request) ?? script(request)
-}
-
-const scripted = ScriptedModelGateway.layer(scriptOf, { piece_units: 24, piece_delay_ms: 15 })
+const scriptOf = (request: ModelRequest) =>
+  request.agent === assistant_name
+    ? assistantScript(request)
+    : (spectralScript(request) ?? script(request))
 
 /** With the worlds of this process too. */
 const operationsHere = {
@@ -194,17 +188,26 @@ interface Flags {
   readonly app: string | undefined
 }
 
+/** The reference platform is no part of an image: it stands with the tests of a clone. */
+const platformIn = (data: string) =>
+  Effect.tryPromise({
+    try: () => import("../test/calls/host/Walk.ts"),
+    catch: () => new Refused({ message: "--platform needs the folder test of a clone" })
+  }).pipe(Effect.flatMap((walk) => walk.start(data)))
+
 /** What the flags add. */
 const addedBy = Effect.fnUntraced(function* (
   { platform, tools: path }: Flags,
   file: ToolFile.FileTools | undefined,
   data: string
 ) {
-  const host = platform ? yield* PlatformWalk.start(data) : undefined
+  const host = platform ? yield* platformIn(data) : undefined
   return {
     agents: [...(host?.agents ?? []), ...(file === undefined ? [] : [assistant(file)])],
     tools: [...(host?.tools ?? []), Effect.succeed(file?.tools ?? [])],
     resolved: file?.resolvers ?? [],
+    /** The part of a model, where none is configured. */
+    script: (request: ModelRequest) => host?.script(request) ?? scriptOf(request),
     /** Lines for a person. `chat` is the command that reaches this service. */
     text: (chat: string) => [
       ...(host?.text(chat) ?? []),
@@ -273,7 +276,13 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
     deliveries: [webhooksTo(receiver), ...spectral.deliveries],
     policy
   }).pipe(
-    Layer.provide(Option.match(chosen, { onNone: () => scripted, onSome: (model) => model.layer })),
+    Layer.provide(
+      Option.match(chosen, {
+        onNone: () =>
+          ScriptedModelGateway.layer(added.script, { piece_units: 24, piece_delay_ms: 15 }),
+        onSome: (model) => model.layer
+      })
+    ),
     Layer.provide(ToolCallTelemetry.layer),
     Layer.provide(ModelUsageTelemetry.layer),
     Layer.provide(relayConfig)

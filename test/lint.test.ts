@@ -8,7 +8,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, beforeAll, describe, it } from "vitest"
-import { compiler_env } from "../scripts/command/CompilerEnv.ts"
+import { compiler_env } from "./checks/CompilerEnv.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 

@@ -1,6 +1,6 @@
 /**
  * Six weeks of a made-up workspace: daily scans of three systems, some thousand failures in clusters, what was changed and what went
- * wrong. The same for the same seed and day, on every machine. `scripts/platform` is something else: a host platform whose
+ * wrong. The same for the same seed and day, on every machine. `test/calls/host` is something else: a host platform whose
  * endpoints agents call directly.
  */
 import { Schema } from "effect"

@@ -97,8 +97,8 @@ export const bundled = (script: string): Effect.Effect<Runnable> =>
     return { file: join(folder, `${nameOf(script)}.mjs`), compiled: join(folder, "compiled") }
   })
 
-/** What to start for a script: a script of the tests as a bundle, what users start as it is. */
+/** What to start for a script: the tests' own as a bundle, what people start as it is. */
 export const runnable = (script: string): Effect.Effect<Runnable> =>
-  script.startsWith("test/") && script !== "test/bench/main.ts"
+  script.startsWith("test/") && scripts.includes(script)
     ? bundled(script)
     : Effect.succeed({ file: join(root, script), compiled: compiled_files })

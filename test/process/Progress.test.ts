@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { during, Progress } from "../../scripts/command/Progress.ts"
-import { countFiles } from "../../scripts/test/Tests.ts"
+import { countFiles } from "../checks/Tests.ts"
 import { inLongForm } from "../InLongForm.ts"
 import * as Homes from "./Homes.ts"
 

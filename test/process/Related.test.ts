@@ -1,6 +1,6 @@
 /** Which tests `npm run check -- --changed` takes for those that a change may break. */
 import { assert, describe, it } from "vitest"
-import { relatedTests } from "../../scripts/test/Related.ts"
+import { relatedTests } from "../checks/Related.ts"
 
 describe("the tests that are related to a change", () => {
   it("are those that reach a module, the nearest first, and of as many imports those of its room", () => {
@@ -23,7 +23,10 @@ describe("the tests that are related to a change", () => {
       "test/process/DeployFiles.test.ts"
     )
     assert.include(relatedTests(["test/queue/README.md"], 5).near, "test/examples/Readmes.test.ts")
-    assert.include(relatedTests(["scripts/release.ts"], 5).late, "test/release/Release.test.ts")
+    assert.include(
+      relatedTests(["test/release/release.ts"], 5).late,
+      "test/release/Release.test.ts"
+    )
   })
 
   it("are the changed ones, and not those that were removed", () => {

@@ -5,7 +5,7 @@ import * as path from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 
-const runner = fileURLToPath(new URL("../../scripts/test.ts", import.meta.url))
+const runner = fileURLToPath(new URL("../checks/test.ts", import.meta.url))
 
 /** What the runner of the tests says at its end, where `fault` is done to the process of vitest as it begins. */
 const endOf = (fault: string) => {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
 
-const script = new URL("../../scripts/command/Scratch.ts", import.meta.url).href
+const script = new URL("../checks/Scratch.ts", import.meta.url).href
 
 /** Makes the folder in a process of its own; its path, and whether it was there while that process lived. */
 const made = (form: "short" | "full", env: NodeJS.ProcessEnv): { path: string; was: boolean } => {

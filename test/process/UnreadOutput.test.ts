@@ -91,8 +91,8 @@ it.live(
 )
 
 for (const [script, ...args] of [
-  ["scripts/coverage.ts"],
-  ["scripts/simulate.ts", "--seed", "1"],
+  ["test/checks/coverage.ts"],
+  ["test/simulation/main.ts", "--seed", "1"],
   ["test/bench/main.ts", "--help"]
 ] as const) {
   it.live(`${script} ends quietly with its exit code when nobody reads its output`, () =>

@@ -4,9 +4,9 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
-import { isNewer, isVersion } from "../../scripts/release/Version.ts"
+import { isNewer, isVersion } from "./Version.ts"
 
-const script = join(import.meta.dirname, "../../scripts/release.ts")
+const script = join(import.meta.dirname, "../../test/release/release.ts")
 
 let folder: string
 
@@ -38,7 +38,7 @@ beforeEach(() => {
   write("package.json", json({ name: "troupe", version: "0.1.0", config: other }))
   write("package-lock.json", lockOf("0.1.0"))
   write("CHANGELOG.md", "# Changelog\n\n## 0.3.0\n\n## 0.2.0\n\n### Added\n\n- A thing.\n")
-  write("scripts/test.ts", `console.log("tested", process.argv.slice(2).join())\n`)
+  write("test/checks/test.ts", `console.log("tested", process.argv.slice(2).join())\n`)
   const recording = `const [, , folder] = process.argv\nmkdirSync(folder)\nwriteFileSync(folder + "/runs.json", "{}")\n`
   write(
     "test/release/record.ts",
@@ -124,12 +124,12 @@ describe("a release is refused", () => {
   })
 
   it("where a check fails", () => {
-    write("scripts/test.ts", "process.exit(1)\n")
+    write("test/checks/test.ts", "process.exit(1)\n")
     git("commit", "--all", "--quiet", "--message", "Fail")
     refuses(/a check failed; nothing was changed/, "0.2.0")
-    write("scripts/test.ts", `process.kill(process.pid, "SIGKILL")\n`)
+    write("test/checks/test.ts", `process.kill(process.pid, "SIGKILL")\n`)
     git("commit", "--all", "--quiet", "--message", "Be killed")
-    refuses(/nothing was changed \(scripts\/test\.ts was ended by SIGKILL\)/, "0.2.0")
+    refuses(/nothing was changed \(test\/checks\/test\.ts was ended by SIGKILL\)/, "0.2.0")
   })
 })
 

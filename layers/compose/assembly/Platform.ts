@@ -1,6 +1,6 @@
 /**
  * The platform's records beside a runtime: what is evaluated, judged and proposed in a workspace, which is a tenant, and the tools
- * of the agents that speak of it. `scripts/platform` is something else: a host platform whose endpoints agents call directly.
+ * of the agents that speak of it. `test/calls/host` is something else: a host platform whose endpoints agents call directly.
  *
  * ```ts
  * Runtime.layer({

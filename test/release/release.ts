@@ -7,9 +7,9 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
-import { runCommandLine, toggle } from "./command/CommandLine.ts"
-import { Refused } from "./command/Refused.ts"
-import { isNewer, isPreRelease, isVersion } from "./release/Version.ts"
+import { runCommandLine, toggle } from "../../scripts/command/CommandLine.ts"
+import { Refused } from "../../scripts/command/Refused.ts"
+import { isNewer, isPreRelease, isVersion } from "./Version.ts"
 
 /** npm runs scripts in the folder of the package. */
 const root = process.cwd()
@@ -135,11 +135,11 @@ const release = Effect.fnUntraced(function* (version: string, dryRun: boolean) {
   if (dryRun) {
     return console.log(["It would", ...steps.map((each) => `- ${each}`)].join("\n"))
   }
-  yield* script(["scripts/test.ts"], "a check failed; nothing was changed")
+  yield* script(["test/checks/test.ts"], "a check failed; nothing was changed")
   if (!isRecorded) {
     const again = `remove ${recorded}, if it is there, before another try`
     yield* script(["test/release/record.ts", recorded], `the release was not recorded; ${again}`)
-    yield* script(["scripts/test.ts", "test/release"], `its record cannot be read; ${again}`)
+    yield* script(["test/checks/test.ts", "test/release"], `its record cannot be read; ${again}`)
   }
   yield* setVersion(before, version)
   yield* committed(version, [...manifests, recorded]).pipe(

@@ -1,11 +1,11 @@
 /** An agent whose tools are configurations: operations of the reference platform, its gateway and a stored workflow. */
 import { Effect, Redacted } from "effect"
-import * as ConfiguredTools from "../../layers/calls/ConfiguredTools.ts"
-import type { Options } from "../../layers/calls/ConfiguredTools.ts"
-import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { platform_ops } from "../../src/call/PlatformOps.ts"
-import type { ToolConfig } from "../../src/call/ToolConfig.ts"
-import { AgentName } from "../../src/value/Ids.ts"
+import * as ConfiguredTools from "../../../layers/calls/ConfiguredTools.ts"
+import type { Options } from "../../../layers/calls/ConfiguredTools.ts"
+import { AgentSpec } from "../../../src/agent/AgentSpec.ts"
+import { platform_ops } from "../../../src/call/PlatformOps.ts"
+import type { ToolConfig } from "../../../src/call/ToolConfig.ts"
+import { AgentName } from "../../../src/value/Ids.ts"
 import type { HostPlatform } from "./HostPlatform.ts"
 import { keeper_variant, keeper_workflow } from "./Seeds.ts"
 

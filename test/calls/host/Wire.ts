@@ -1,7 +1,7 @@
 /** Requests and answers of the reference platform: bodies within bounds, errors as problem documents. */
 import { createHash, timingSafeEqual } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
-import type { Json } from "../../src/value/Canonical.ts"
+import type { Json } from "../../../src/value/Canonical.ts"
 
 /** The greatest body, in bytes. */
 export const body_bytes_max = 1_000_000

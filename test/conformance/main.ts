@@ -7,9 +7,13 @@ import { join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { Argument, Command } from "effect/cli"
-import { optionalDirectory, optionalText, runCommandLine } from "./command/CommandLine.ts"
+import {
+  optionalDirectory,
+  optionalText,
+  runCommandLine
+} from "../../scripts/command/CommandLine.ts"
 
-const root = fileURLToPath(new URL("..", import.meta.url))
+const root = fileURLToPath(new URL("../..", import.meta.url))
 const folder = "test/conformance"
 const ending = ".conformance.test.ts"
 

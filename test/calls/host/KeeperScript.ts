@@ -2,13 +2,13 @@
  * The keeper without a language model: a script over its configured tools. It reads its workflow before it proposes a change
  * of it. A pure function of the request.
  */
-import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
-import type { ModelRequest } from "../../services/ModelGateway.ts"
-import type { Json } from "../../src/value/Canonical.ts"
-import { isJsonObject } from "../../src/call/BodyPath.ts"
-import type { Turn } from "../../src/run/RunDecider.ts"
-import type { Seen, Step } from "../incident/IncidentTranscript.ts"
-import { jsonOf, read, valueOf } from "../incident/IncidentTranscript.ts"
+import { call, text } from "../../../layers/model/tape/ScriptedModelGateway.ts"
+import type { ModelRequest } from "../../../services/ModelGateway.ts"
+import type { Json } from "../../../src/value/Canonical.ts"
+import { isJsonObject } from "../../../src/call/BodyPath.ts"
+import type { Turn } from "../../../src/run/RunDecider.ts"
+import type { Seen, Step } from "../../../scripts/incident/IncidentTranscript.ts"
+import { jsonOf, read, valueOf } from "../../../scripts/incident/IncidentTranscript.ts"
 import { keeper_slug } from "./Seeds.ts"
 
 const footer =

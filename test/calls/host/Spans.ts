@@ -1,6 +1,6 @@
 /** Spans of the reference platform: one for each request that carried a trace, as the platform would have recorded it. */
 import { Schema } from "effect"
-import type { Json } from "../../src/value/Canonical.ts"
+import type { Json } from "../../../src/value/Canonical.ts"
 import type { Route } from "./Route.ts"
 import { Id, Members, route } from "./Route.ts"
 import { ok, problem } from "./Wire.ts"

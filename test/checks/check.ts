@@ -4,11 +4,11 @@
  */
 import { Effect } from "effect"
 import { Command } from "effect/cli"
-import { runCommandLine, toggle } from "./command/CommandLine.ts"
-import { allChecks, quickChecks, runChecks } from "./test/Checks.ts"
-import { seconds } from "./test/Program.ts"
-import { changedFiles, relatedTests } from "./test/Related.ts"
-import { print, runTests } from "./test/Tests.ts"
+import { runCommandLine, toggle } from "../../scripts/command/CommandLine.ts"
+import { allChecks, quickChecks, runChecks } from "./Checks.ts"
+import { seconds } from "./Program.ts"
+import { changedFiles, relatedTests } from "./Related.ts"
+import { print, runTests } from "./Tests.ts"
 
 /** What two cores run in the time that the types take. */
 const tests_max = 12

@@ -3,9 +3,9 @@
  */
 import { spawnSync } from "node:child_process"
 import { basename } from "node:path"
-import { importsOf, load } from "../../test/HouseTree.ts"
-import * as Long from "../../test/Long.ts"
-import type { Tree } from "../../test/HouseTree.ts"
+import { importsOf, load } from "../HouseTree.ts"
+import * as Long from "../Long.ts"
+import type { Tree } from "../HouseTree.ts"
 import { root } from "./Program.ts"
 
 /** The lines that git prints; undefined where it fails. */

@@ -7,9 +7,9 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, Schema } from "effect"
 import { Command } from "effect/cli"
-import { runCommandLine, toggle } from "./command/CommandLine.ts"
+import { runCommandLine, toggle } from "../../scripts/command/CommandLine.ts"
 
-const root = fileURLToPath(new URL("..", import.meta.url))
+const root = fileURLToPath(new URL("../..", import.meta.url))
 
 const Requirements = Schema.fromJsonString(
   Schema.Array(
@@ -31,7 +31,7 @@ interface Proof {
 }
 
 const requirements = Schema.decodeUnknownSync(Requirements)(
-  readFileSync(join(root, "scripts/requirements.json"), "utf8")
+  readFileSync(join(root, "test/checks/requirements.json"), "utf8")
 )
 
 const idPattern = /\b(?:ST|SA|SG|AG|SM)-\d{2}\b/g

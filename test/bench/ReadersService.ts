@@ -1,5 +1,5 @@
 /**
- * The service that `scripts/readers.ts` measures, in a process of its own: it says its port and a conversation, and at
+ * The service that `test/bench/readers.ts` measures, in a process of its own: it says its port and a conversation, and at
  * each line of its input what it holds.
  */
 import { createHash } from "node:crypto"

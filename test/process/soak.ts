@@ -7,9 +7,9 @@ import * as NodeRuntime from "@effect/platform-node-shared/NodeRuntime"
 import { Cause, Effect, Exit, Option } from "effect"
 import type { Scope } from "effect"
 import { Command, Flag } from "effect/cli"
-import { siege } from "../test/process/Siege.ts"
-import { stormOnDisk } from "../test/process/HardStorm.ts"
-import { runCommandLine, wholeNumber } from "./command/CommandLine.ts"
+import { siege } from "./Siege.ts"
+import { stormOnDisk } from "./HardStorm.ts"
+import { runCommandLine, wholeNumber } from "../../scripts/command/CommandLine.ts"
 
 /** Of a service, after everything has ended. */
 const resident_mb_max = { pglite: 900, postgres: 500 }

@@ -4,7 +4,7 @@
 import { spawnSync } from "node:child_process"
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
-import { compiler_env } from "../command/CompilerEnv.ts"
+import { compiler_env } from "./CompilerEnv.ts"
 import { root, run, seconds } from "./Program.ts"
 
 const folders = ["src", "services", "layers", "test", "scripts"]

@@ -7,12 +7,12 @@
  */
 import { Effect } from "effect"
 import { Argument, Command } from "effect/cli"
-import * as Long from "../test/Long.ts"
-import { runCommandLine, toggle } from "./command/CommandLine.ts"
-import { allChecks, runChecks } from "./test/Checks.ts"
-import { seconds } from "./test/Program.ts"
-import type { Form } from "./test/Program.ts"
-import { print, runTests } from "./test/Tests.ts"
+import * as Long from "../Long.ts"
+import { runCommandLine, toggle } from "../../scripts/command/CommandLine.ts"
+import { allChecks, runChecks } from "./Checks.ts"
+import { seconds } from "./Program.ts"
+import type { Form } from "./Program.ts"
+import { print, runTests } from "./Tests.ts"
 
 /** A run that takes longer hangs, and is stopped. Two quiet cores take minutes, and half an hour for the long forms. */
 const run_ms_max = { short: 1_200_000, full: 4_200_000 }

@@ -4,11 +4,11 @@
  */
 import { Effect, Option, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
-import { mutants } from "../test/simulation/Mutants.ts"
-import { simulate } from "../test/simulation/Simulation.ts"
-import type { Outcome } from "../test/simulation/Suite.ts"
-import { caught, crashedAt, mixed, said, sometimes, swept } from "../test/simulation/Suite.ts"
-import { optionalText, runCommandLine, wholeNumber } from "./command/CommandLine.ts"
+import { mutants } from "./Mutants.ts"
+import { simulate } from "./Simulation.ts"
+import type { Outcome } from "./Suite.ts"
+import { caught, crashedAt, mixed, said, sometimes, swept } from "./Suite.ts"
+import { optionalText, runCommandLine, wholeNumber } from "../../scripts/command/CommandLine.ts"
 
 const optionalNumber = (name: string, least: number, description: string) =>
   wholeNumber(name, least, description).pipe(Flag.optional, Flag.map(Option.getOrUndefined))

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { Effect, Option, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
-import { runCommandLine } from "./command/CommandLine.ts"
+import { runCommandLine } from "../../scripts/command/CommandLine.ts"
 
 const count = (name: string, fallback: number, description: string) =>
   Argument.Int(name).pipe(
@@ -59,7 +59,7 @@ const first_readers = 20
 
 const measure = async ({ directory, messages, readers, units }: Given): Promise<void> => {
   const token = randomUUID()
-  const file = fileURLToPath(new URL("readers/Service.ts", import.meta.url))
+  const file = fileURLToPath(new URL("ReadersService.ts", import.meta.url))
   const numbers = [readers, messages, units].map(String)
   const service = spawn(
     process.execPath,

@@ -4,8 +4,8 @@
 import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { Schema } from "effect"
-import { Progress } from "../command/Progress.ts"
-import * as Scratch from "../command/Scratch.ts"
+import { Progress } from "../../scripts/command/Progress.ts"
+import * as Scratch from "./Scratch.ts"
 import { root, run, seconds } from "./Program.ts"
 import type { Form } from "./Program.ts"
 

@@ -4,7 +4,9 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Result } from "effect"
 import * as HostPlatform from "./HostPlatform.ts"
+import type { ModelRequest } from "../../../services/ModelGateway.ts"
 import { keeper, tools } from "./Keeper.ts"
+import { keeperScript } from "./KeeperScript.ts"
 import { keeper_variant, seeds } from "./Seeds.ts"
 
 /** The port that the platform had when it was last started here; undefined = none that can be read. */
@@ -36,6 +38,8 @@ export const start = Effect.fnUntraced(function* (data: string) {
   return {
     agents: [keeper],
     tools: [tools(platform, authorization)],
+    script: (request: ModelRequest) =>
+      request.agent === keeper.name ? keeperScript(request) : undefined,
     text: textOf(platform, file)
   }
 })

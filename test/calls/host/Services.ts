@@ -3,10 +3,10 @@
  * up and reach nobody) and to the handlers, annotations and the names of sessions.
  */
 import { Schema } from "effect"
-import type { Json } from "../../src/value/Canonical.ts"
-import { isJsonObject } from "../../src/call/BodyPath.ts"
-import type { JsonObject } from "../../src/call/BodyPath.ts"
-import { bounds_result, readJson } from "../../src/value/BoundedJson.ts"
+import type { Json } from "../../../src/value/Canonical.ts"
+import { isJsonObject } from "../../../src/call/BodyPath.ts"
+import type { JsonObject } from "../../../src/call/BodyPath.ts"
+import { bounds_result, readJson } from "../../../src/value/BoundedJson.ts"
 import type { Known } from "./Discovery.ts"
 import { DiscoverBody, discovered } from "./Discovery.ts"
 import type { Handler } from "./Handlers.ts"

@@ -3,9 +3,9 @@
  * and run it once with changes that are not committed.
  */
 import { Schema } from "effect"
-import type { Json } from "../../src/value/Canonical.ts"
-import type { JsonObject } from "../../src/call/BodyPath.ts"
-import { isJsonObject, memberOf, merged, withoutValueAt } from "../../src/call/BodyPath.ts"
+import type { Json } from "../../../src/value/Canonical.ts"
+import type { JsonObject } from "../../../src/call/BodyPath.ts"
+import { isJsonObject, memberOf, merged, withoutValueAt } from "../../../src/call/BodyPath.ts"
 import type { Asked } from "./Route.ts"
 import { Id, Members } from "./Route.ts"
 import type { Workflows } from "./Workflows.ts"

@@ -3,8 +3,8 @@
  * up. Nothing ever happens by itself here; a test of a subscription gives a made-up event.
  */
 import { Schema } from "effect"
-import type { Json } from "../../src/value/Canonical.ts"
-import type { JsonObject } from "../../src/call/BodyPath.ts"
+import type { Json } from "../../../src/value/Canonical.ts"
+import type { JsonObject } from "../../../src/call/BodyPath.ts"
 import { DiscoverBody, discovered } from "./Discovery.ts"
 import type { Known } from "./Discovery.ts"
 import type { Route } from "./Route.ts"
