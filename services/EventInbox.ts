@@ -25,7 +25,7 @@ export class EventInbox extends Context.Service<
   EventInbox,
   {
     /**
-     * Records an event and queues its task, both or neither. The task's message is stored with the role `system`; a new
+     * Records an event and queues its task, both or neither. A new
      * conversation gets the bindings. A known event queues nothing, and the result is that of the first time.
      */
     accept(

@@ -29,11 +29,13 @@ export interface Table {
   readonly group?: ReadonlyArray<string> | undefined
   /**
    * How many rows of a group a driver keeps that loses them at the end of its process. The oldest go first, but none that `spares`.
+   * A row for which none may go is not added where `refuses` says what they are, in the plural: that fails.
    */
   readonly kept?:
     | {
         readonly rows_max: number
         readonly spares?: ((row: Row, added: Row) => boolean) | undefined
+        readonly refuses?: string
       }
     | undefined
 }

@@ -32,6 +32,7 @@ export interface NewTask extends MessageExtras {
   readonly trace_id: string
   readonly channel_origin: string
   readonly initiated_by: InitiatedBy
+  /** The event that the message tells of: it is stored with the role `system`, otherwise with `user`. */
   readonly trigger_event_id?: string | undefined
   /** The same message with the same key is the same task. The key is stored as long as the task is. At most 200 characters. */
   readonly idempotency_key?: string | undefined

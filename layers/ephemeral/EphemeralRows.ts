@@ -157,14 +157,15 @@ class MemoryTable {
     return cells
   }
 
-  /** The oldest rows of this one's group that are more than are kept, after one was added. */
-  surplus(added: Row): ReadonlyArray<Row> {
+  /** The oldest rows of this one's group that are more than are kept, after one was added; undefined = none of them may go. */
+  surplus(added: Row): ReadonlyArray<Row> | undefined {
     const { kept } = this.#table
     const group = this.#group.of(added)
     if (kept === undefined || group === undefined || group.size <= kept.rows_max) return []
-    const { rows_max, spares } = kept
+    const { refuses, rows_max, spares } = kept
     if (spares !== undefined) {
       const ended = [...group.values()].filter((row) => !spares(row, added))
+      if (refuses !== undefined) return ended.length > 0 ? ended : undefined
       return ended.slice(0, Math.max(ended.length - rows_max, 0))
     }
     const [oldest] = group.values()
@@ -196,7 +197,7 @@ const adding = (
   rows: ReadonlyArray<Row>,
   follows: ReadonlyArray<string>,
   log: Log
-): number => {
+): Effect.Effect<number, StoreError> => {
   let written = 0
   for (const row of rows) {
     const before = table.known(row)
@@ -210,9 +211,15 @@ const adding = (
     written++
     const added = table.whole(given, row)
     putting(table, added, log)
-    for (const each of table.surplus(added)) dropping(table, each, log)
+    const surplus = table.surplus(added)
+    if (surplus === undefined) {
+      table.drop(added)
+      const { refuses, rows_max } = given.kept ?? {}
+      return Effect.fail(new StoreError({ message: `${rows_max} ${refuses} are held` }))
+    }
+    for (const each of surplus) dropping(table, each, log)
   }
-  return written
+  return Effect.succeed(written)
 }
 
 const counted = (rows: ReadonlyArray<Row>, by: ReadonlyArray<string>): ReadonlyArray<Row> =>
@@ -288,6 +295,7 @@ const make = Effect.gen(function* () {
     if (known !== undefined) return known
     const made = new MemoryTable(table)
     tables.set(table.name, made)
+    store?.tables.set(table.name, made)
     if (table.erased !== undefined) {
       store?.erasable.set(table.name, (tenant) =>
         made.find({ where: { tenant } }).flatMap((row) => erasableOf(table, made, row))
@@ -313,7 +321,8 @@ const make = Effect.gen(function* () {
   return Rows.of({
     list: (table, query) => step(() => of(table).find(query)),
     count: (table, query, by) => step(() => counted(of(table).find(query), by)),
-    add: (table, rows, follows) => step((log) => adding(table, of(table), rows, follows, log)),
+    add: (table, rows, follows) =>
+      Effect.flatten(step((log) => adding(table, of(table), rows, follows, log))),
     set: (table, query, cells) =>
       step((log) => {
         const kept = of(table)

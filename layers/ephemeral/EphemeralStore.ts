@@ -4,9 +4,9 @@
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { Deferred } from "effect"
+import type { Row, RowQuery } from "../../services/Rows.ts"
 import type { AmendmentListener } from "../../services/RunNews.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
-import type { ChannelBinding } from "../../src/conversation/ChannelBinding.ts"
 import type { Conversation, ConversationMessage } from "../../src/conversation/Conversation.ts"
 import type { RunEraser } from "../../src/erasure/ErasedEvent.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
@@ -32,6 +32,7 @@ import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { RunStatus } from "../../src/run/RunState.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
+import { channelBindings } from "../stores/StoredChannelBindings.ts"
 
 /** A run's head and its events; its length is the number of entries. */
 export interface StoredRun {
@@ -85,8 +86,6 @@ export interface StoredConversation {
   messages: Array<ConversationMessage>
   /** In the order of their ordinals, which have gaps for the same reason. */
   tasks: Array<StoredTask>
-  /** In the order in which they were bound. Absent = none. */
-  bindings?: ReadonlyArray<ChannelBinding>
 }
 
 interface StoredApproval {
@@ -160,10 +159,18 @@ export interface Store {
   readonly costs: Map<Tenant, Map<RunId, ReadonlyArray<StoredCost>>>
   /** The calls of unknown outcome, which wait for an operator, by run; no map is empty. */
   readonly unknown: Map<RunId, Map<CallId, UnknownCall>>
+  /** The rows of stores that are written once, by table: of those that were asked for. */
+  readonly tables: Map<string, KeptRows>
   /** Access for an erasure to the rows that other services of this room keep, by the name of their table in SQL. */
   readonly erasable: Map<string, ErasableRows>
   /** The last place that was assigned. */
   place: number
+}
+
+/** The rows of one table of `EphemeralRows`. */
+interface KeptRows {
+  find(query: RowQuery): ReadonlyArray<Row>
+  drop(row: Row): void
 }
 
 /** A row as an erasure sees it: its content, and how to remove or overwrite it. */
@@ -275,18 +282,26 @@ export const isHead = (store: Store, { message, ...stored }: StoredMessage): boo
 export const newId = (store: Store): string =>
   `00000000-0000-4000-8000-${(++store.place).toString(16).padStart(12, "0")}`
 
+/** The rows of the channels of a conversation. */
+export const boundOf = (
+  { tables }: Store,
+  { conversation: { id, tenant } }: StoredConversation
+): ReadonlyArray<Row> =>
+  tables.get(channelBindings.name)?.find({ where: { tenant, conversation: id } }) ?? []
+
 /**
  * Enqueues a message for the channels of a conversation and wakes the relays. It does nothing if the conversation has no
  * bindings.
  */
 export const announce = (
   store: Store,
-  { conversation: { id, tenant }, bindings = [] }: StoredConversation,
+  stored: StoredConversation,
   topic: string,
   payload: OutboxMessage["payload"],
   now: number
 ): void => {
-  if (bindings.length === 0) return
+  if (boundOf(store, stored).length === 0) return
+  const { id, tenant } = stored.conversation
   const message = {
     id: newId(store) as MessageId,
     tenant,
@@ -343,6 +358,7 @@ const empty = (units_max: number): Store => ({
   written: new Set(),
   costs: new Map(),
   unknown: new Map(),
+  tables: new Map(),
   erasable: new Map(),
   place: 0
 })

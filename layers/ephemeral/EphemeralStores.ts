@@ -7,11 +7,8 @@ import type { Stores } from "../../services/Stores.ts"
 import * as Stored from "../stores/StoredStores.ts"
 import * as EphemeralApprovalRecords from "./EphemeralApprovalRecords.ts"
 import * as EphemeralBlobStore from "./EphemeralBlobStore.ts"
-import * as EphemeralChannelBindings from "./EphemeralChannelBindings.ts"
 import * as EphemeralConversationStore from "./EphemeralConversationStore.ts"
 import * as EphemeralCostLedger from "./EphemeralCostLedger.ts"
-import * as EphemeralEventInbox from "./EphemeralEventInbox.ts"
-import * as EphemeralIdempotencyKeys from "./EphemeralIdempotencyKeys.ts"
 import * as EphemeralMemoryStore from "./EphemeralMemoryStore.ts"
 import * as EphemeralOutbox from "./EphemeralOutbox.ts"
 import * as EphemeralOutboxReader from "./EphemeralOutboxReader.ts"
@@ -27,13 +24,9 @@ import * as EphemeralToolQueue from "./EphemeralToolQueue.ts"
 export const layer: Layer.Layer<Stores | EphemeralStore.EphemeralStore> = Layer.mergeAll(
   EphemeralRunJournal.layer,
   EphemeralRunList.layer,
-  EphemeralEventInbox.layer,
-  EphemeralConversationStore.layer,
-  EphemeralChannelBindings.layer,
   EphemeralCostLedger.layer,
   Stored.layer,
   EphemeralApprovalRecords.layer,
-  EphemeralIdempotencyKeys.layer,
   EphemeralMemoryStore.layer,
   EphemeralOutboxReader.layer,
   EphemeralOutboxReplayer.layer,
@@ -41,7 +34,13 @@ export const layer: Layer.Layer<Stores | EphemeralStore.EphemeralStore> = Layer.
   EphemeralSubjectErasure.layer
 ).pipe(
   Layer.provideMerge(EphemeralBlobStore.layer),
-  Layer.provideMerge(Layer.merge(EphemeralTaskStore.layer, EphemeralOutbox.layer)),
+  Layer.provideMerge(
+    Layer.mergeAll(
+      EphemeralConversationStore.layer,
+      EphemeralOutbox.layer,
+      EphemeralTaskStore.layer
+    )
+  ),
   Layer.provideMerge(EphemeralRows.layer),
   Layer.provideMerge(EphemeralStore.layer)
 )

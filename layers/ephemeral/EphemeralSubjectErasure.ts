@@ -138,8 +138,6 @@ const eraseConversation = (erasing: Erasing, stored: StoredConversation, owned: 
     }
   })
   if (!isWhole) return
-  count("channel_bindings", stored.bindings?.length ?? 0)
-  stored.bindings = []
   count("conversations", 1)
   rename(store, stored, eraser)
 }

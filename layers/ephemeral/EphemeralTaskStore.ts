@@ -120,7 +120,7 @@ const writeTask = (store: Store, request: NewTask, now: number): Accepted => {
   stored.messages = appended(messages, {
     conversation: conversation.id,
     seq: counts.messages++,
-    role: "user",
+    role: request.trigger_event_id === undefined ? "user" : "system",
     content: request.message,
     ...(request.parts === undefined ? undefined : { parts: request.parts }),
     channel_origin: request.channel_origin,

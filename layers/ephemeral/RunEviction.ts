@@ -9,8 +9,9 @@
  */
 import { chapters_max } from "../../src/conversation/CompactionPlan.ts"
 import type { ConversationId, RunId, Tenant } from "../../src/value/Ids.ts"
+import { channelBindings } from "../stores/StoredChannelBindings.ts"
 import type { Store, StoredConversation, StoredRun, StoredTask } from "./EphemeralStore.ts"
-import { tenantKey } from "./EphemeralStore.ts"
+import { boundOf, tenantKey } from "./EphemeralStore.ts"
 
 /** The most forgotten conversations of which the counts are kept. */
 const counted_max = 100_000
@@ -124,6 +125,7 @@ const evictConversation = (store: Store, stored: StoredConversation): void => {
   const key = tenantKey(tenant, id)
   store.byLastEnd.delete(stored)
   store.conversations.delete(key)
+  for (const row of boundOf(store, stored)) store.tables.get(channelBindings.name)?.drop(row)
   store.counted.set(key, counts)
   for (const name of store.counted.keys()) {
     if (store.counted.size <= counted_max) break

@@ -5,26 +5,45 @@ import { Layer } from "effect"
 import type { AccessTokens } from "../../services/AccessTokens.ts"
 import type { AuthorizationRecords } from "../../services/AuthorizationRecords.ts"
 import type { CallRecords } from "../../services/CallRecords.ts"
+import type { ChannelBindings } from "../../services/ChannelBindings.ts"
+import type { ConversationStore } from "../../services/ConversationStore.ts"
+import type { EventInbox } from "../../services/EventInbox.ts"
+import type { IdempotencyKeys } from "../../services/IdempotencyKeys.ts"
 import type { McpPins } from "../../services/McpPins.ts"
 import type { Notices } from "../../services/Notices.ts"
 import type { Outbox } from "../../services/Outbox.ts"
 import type { Rows } from "../../services/Rows.ts"
+import type { TaskStore } from "../../services/TaskStore.ts"
 import type { ToolStops } from "../../services/ToolStops.ts"
 import * as StoredAccessTokens from "./StoredAccessTokens.ts"
 import * as StoredAuthorizationRecords from "./StoredAuthorizationRecords.ts"
 import * as StoredCallRecords from "./StoredCallRecords.ts"
+import * as StoredChannelBindings from "./StoredChannelBindings.ts"
+import * as StoredEventInbox from "./StoredEventInbox.ts"
+import * as StoredIdempotencyKeys from "./StoredIdempotencyKeys.ts"
 import * as StoredMcpPins from "./StoredMcpPins.ts"
 import * as StoredNotices from "./StoredNotices.ts"
 import * as StoredToolStops from "./StoredToolStops.ts"
 
 export const layer: Layer.Layer<
-  AccessTokens | AuthorizationRecords | CallRecords | McpPins | Notices | ToolStops,
+  | AccessTokens
+  | AuthorizationRecords
+  | CallRecords
+  | ChannelBindings
+  | EventInbox
+  | IdempotencyKeys
+  | McpPins
+  | Notices
+  | ToolStops,
   never,
-  Outbox | Rows
+  ConversationStore | Outbox | Rows | TaskStore
 > = Layer.mergeAll(
   StoredAccessTokens.layer,
   StoredAuthorizationRecords.layer,
   StoredCallRecords.layer,
+  StoredChannelBindings.layer,
+  StoredEventInbox.layer,
+  StoredIdempotencyKeys.layer,
   StoredMcpPins.layer,
   StoredNotices.layer,
   StoredToolStops.layer

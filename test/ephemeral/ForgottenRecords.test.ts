@@ -3,6 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { AuthorizationRecords } from "../../services/AuthorizationRecords.ts"
 import { EventInbox } from "../../services/EventInbox.ts"
+import { IdempotencyKeys } from "../../services/IdempotencyKeys.ts"
 import { McpPins } from "../../services/McpPins.ts"
 import { Notices } from "../../services/Notices.ts"
 import { Outbox } from "../../services/Outbox.ts"
@@ -11,7 +12,7 @@ import { dispatched_topic, TaskStore } from "../../services/TaskStore.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import { EphemeralStore } from "../../layers/ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
-import { AuthorizationId, ConversationId, Tenant } from "../../src/value/Ids.ts"
+import { AuthorizationId, callId, ConversationId, rootFrame, Tenant } from "../../src/value/Ids.ts"
 import type { WorkspaceAgentAuthorization } from "../../src/permission/Authorization.ts"
 import * as Samples from "../contracts/Samples.ts"
 
@@ -196,5 +197,30 @@ it.effect("costs and lists of a tenant go with its last run", () =>
     for (const n of times(12)) yield* run(Samples.acme, n)
     assert.isFalse(store.costs.has(gone))
     assert.isFalse(store.conversationsOf.has(gone))
+  }).pipe(Effect.provide(EphemeralStores.layer))
+)
+
+it.effect("of keys that hold 100,000 are kept, and no further one is taken until one expires", () =>
+  Effect.gen(function* () {
+    const keys = yield* IdempotencyKeys
+    const run = Samples.runId()
+    const take = (n: number, at = 0) =>
+      keys.reserve({
+        tenant: Samples.acme,
+        key: `${n}`,
+        run: run,
+        call: callId(rootFrame, 1, n),
+        seq: 1,
+        asked: "asked",
+        at,
+        expires_at: n === 0 ? 1_000 : 2_000
+      })
+    for (const n of times(100_000)) assert.isTrue(yield* take(n))
+    const refused = yield* Effect.flip(take(100_000))
+    assert.strictEqual(refused.message, "100000 keys are held")
+    assert.isUndefined(yield* keys.find(Samples.acme, "100000", 0))
+    assert.isTrue(yield* take(100_000, 1_000))
+    assert.isUndefined(yield* keys.find(Samples.acme, "0", 0))
+    assert.isDefined(yield* keys.find(Samples.acme, "1", 1_000))
   }).pipe(Effect.provide(EphemeralStores.layer))
 )

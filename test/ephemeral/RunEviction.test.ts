@@ -6,6 +6,7 @@ import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { BlobStore } from "../../services/BlobStore.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import { CostLedger } from "../../services/CostLedger.ts"
+import { ChannelBindings } from "../../services/ChannelBindings.ts"
 import { EventInbox } from "../../services/EventInbox.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { RunOwnership } from "../../services/RunOwnership.ts"
@@ -308,9 +309,10 @@ it.effect("an event begins a conversation that was forgotten anew, with its chan
       EventInbox.use((inbox) =>
         inbox.accept({ tenant: Samples.acme, source: "shop", id, digest: id }, of, targets)
       )
+    const bound = ChannelBindings.use((all) => all.of(Samples.acme, ConversationId.make("told")))
     const first = task()
     yield* told("1", first)
-    assert.strictEqual(store.conversations.get(key)?.bindings?.length, 1)
+    assert.lengthOf(yield* bound, 1)
     const journal = yield* RunJournal
     const ownership = yield* RunOwnership
     yield* journal.create(first.id, 1, Samples.runAccepted(first))
@@ -323,8 +325,9 @@ it.effect("an event begins a conversation that was forgotten anew, with its chan
     })
     yield* crowd("a")
     assert.isUndefined(store.conversations.get(key))
+    assert.lengthOf(yield* bound, 0)
     yield* told("2", task())
-    assert.strictEqual(store.conversations.get(key)?.bindings?.length, 1)
+    assert.lengthOf(yield* bound, 1)
     assert.strictEqual(store.conversations.get(key)?.tasks[0]?.task.ordinal, 2)
   }).pipe(Effect.provide(EphemeralStores.layer))
 )

@@ -10,11 +10,8 @@ import type { PoolerUnusable } from "../engine/PoolerUnusable.ts"
 import * as SqlRows from "../engine/SqlRows.ts"
 import * as SqlApprovalRecords from "../journal/SqlApprovalRecords.ts"
 import * as SqlBlobStore from "./SqlBlobStore.ts"
-import * as SqlChannelBindings from "./SqlChannelBindings.ts"
 import * as SqlConversationStore from "./SqlConversationStore.ts"
 import * as SqlCostLedger from "./SqlCostLedger.ts"
-import * as SqlEventInbox from "./SqlEventInbox.ts"
-import * as SqlIdempotencyKeys from "./SqlIdempotencyKeys.ts"
 import * as SqlMemoryStore from "./SqlMemoryStore.ts"
 import type { SqlNotify } from "../engine/SqlNotify.ts"
 import * as SqlOutbox from "../outbox/SqlOutbox.ts"
@@ -37,13 +34,9 @@ export const layer: Layer.Layer<Stores, StartError, SqlClient.SqlClient | SqlNot
   Layer.mergeAll(
     SqlRunJournal.layer,
     SqlRunList.layer,
-    SqlEventInbox.layer,
-    SqlConversationStore.layer,
-    SqlChannelBindings.layer,
     SqlCostLedger.layer,
     Stored.layer,
     SqlApprovalRecords.layer,
-    SqlIdempotencyKeys.layer,
     SqlMemoryStore.layer,
     SqlOutboxReader.layer,
     SqlOutboxReplayer.layer,
@@ -51,7 +44,9 @@ export const layer: Layer.Layer<Stores, StartError, SqlClient.SqlClient | SqlNot
     SqlSubjectErasure.layer
   ).pipe(
     Layer.provideMerge(SqlBlobStore.layer),
-    Layer.provideMerge(Layer.merge(SqlOutbox.layer, SqlTaskStore.layer)),
+    Layer.provideMerge(
+      Layer.mergeAll(SqlConversationStore.layer, SqlOutbox.layer, SqlTaskStore.layer)
+    ),
     Layer.provideMerge(SqlRows.layer),
     Layer.provide(Layer.provideMerge(TenantReads.layer, Migrations.layer))
   )

@@ -109,7 +109,7 @@ const marked: ReadonlyArray<Swept> = [
     saysWhose: true
   },
   { table: "erasures", columns: { by: "text" } },
-  { table: "idempotency_keys", columns: { asked: new Set(["by"]) }, where: "t.asked LIKE '{%'" }
+  { table: "idempotency_keys", columns: { freed: new Set(["by"]) } }
 ]
 
 const isList = (columns: Swept["columns"]): columns is ReadonlyArray<string> =>

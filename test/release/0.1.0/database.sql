@@ -513,9 +513,9 @@ BEGIN
   END LOOP;
   IF has_begun OR has_waiting THEN
     INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
-    SELECT u.tenant, u.conversation, u.spot, 'user', u.content, u.channel, u.id, u.at
-    FROM unnest(tenants, conversations, spots, contents, channels, ids, times)
-      AS u(tenant, conversation, spot, content, channel, id, at)
+    SELECT u.tenant, u.conversation, u.spot, CASE u.trigger WHEN '' THEN 'user' ELSE 'system' END, u.content, u.channel, u.id, u.at
+    FROM unnest(tenants, conversations, spots, triggers, contents, channels, ids, times)
+      AS u(tenant, conversation, spot, trigger, content, channel, id, at)
     WHERE u.spot IS NOT NULL;
     INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, idempotency_key, message, by,
       trace_id, channel_origin, created_at, message_id, status)
@@ -995,13 +995,15 @@ CREATE TABLE troupe.idempotency_keys (
     tenant text NOT NULL,
     -- A digest of the scope, the tool and the values of its key.
     key text NOT NULL,
-    run_id uuid NOT NULL,
+    run uuid NOT NULL,
     call text NOT NULL,
     seq int4 NOT NULL,
     -- A digest of what the call asked for.
     asked text NOT NULL,
     at int8 NOT NULL,
     expires_at int8 NOT NULL,
+    -- A JSON object: who freed the key, and when.
+    freed text,
     PRIMARY KEY (tenant, key)
   );
 ----
@@ -1515,142 +1517,142 @@ CREATE POLICY of_tenant ON troupe.memory_words FOR SELECT USING (EXISTS (SELECT 
       AND s.tenant = current_setting('troupe.tenant', true) OFFSET 0));
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-be10-724c-9aaa-c16316dd9e23', 'acme', 'clerk', 'finished', 'finished', '1', '2', NULL, NULL, '01a225e7-be10-724c-9aaa-c16410795d93', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a225e7be10724c9aaac16316dd9e23"', 'api', '1795932274193');
+VALUES ('01a22650-35a9-74e4-aa07-f07c78281fdd', 'acme', 'clerk', 'finished', 'finished', '1', '2', NULL, NULL, '01a22650-35a9-74e4-aa07-f07d6388cf39', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2265035a974e4aa07f07c78281fdd"', 'api', '1795939120578');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-c1a3-764f-abf1-3ae78908471c', 'acme', 'clerk', 'asking', 'asking', '1', '1', NULL, NULL, '01a225e7-c1a3-764f-abf1-3ae86eb40f52', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a225e7c1a3764fabf13ae78908471c"', 'api', '1795932275107');
+VALUES ('01a22650-3b5c-75d1-9898-ee6803770493', 'acme', 'clerk', 'asking', 'asking', '1', '1', NULL, NULL, '01a22650-3b5c-75d1-9898-ee69cba3b3cc', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a226503b5c75d19898ee6803770493"', 'api', '1795939122012');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-c1dc-718a-ba8c-7b1043b9bbab', 'acme', 'boss', 'delegated', 'delegated', '1', '1', NULL, NULL, '01a225e7-c1dd-70e5-9205-b718fe0fb2a3', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a225e7c1dc718aba8c7b1043b9bbab"', 'api', '1795932275165');
+VALUES ('01a22650-3b8a-70c8-b31c-5ba43fe786ae', 'acme', 'boss', 'delegated', 'delegated', '1', '1', NULL, NULL, '01a22650-3b8a-70c8-b31c-5ba55ff99cd4', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a226503b8a70c8b31c5ba43fe786ae"', 'api', '1795939122058');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-c20c-706a-8d9f-9b19f37e72f8', 'acme', 'printer', 'queued', 'queued', '1', '1', NULL, NULL, '01a225e7-c20c-706a-8d9f-9b1a8b30791d', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a225e7c20c706a8d9f9b19f37e72f8"', 'api', '1795932275212');
+VALUES ('01a22650-3be7-77e0-9cdb-9a85c56b8bc6', 'acme', 'printer', 'queued', 'queued', '1', '1', NULL, NULL, '01a22650-3be7-77e0-9cdb-9a863e796e6c', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a226503be777e09cdb9a85c56b8bc6"', 'api', '1795939122151');
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('2b876734-dab5-413c-ba42-9f8ae6c3acfc', '2', 'acme', '01a225e7-c1a3-764f-abf1-3ae78908471c', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"d85541145a81f3f2ef0562c957cb65dcc60932510a9eb703783e4cc88a0d58e5","id":"2b876734-dab5-413c-ba42-9f8ae6c3acfc","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"2b876734-dab5-413c-ba42-9f8ae6c3acfc","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795932275152,"run_id":"01a225e7-c1a3-764f-abf1-3ae78908471c","shown_digest":"79e639af1056c55318c5dbe1200799df7bd2fff041c0447b9934d06d808be611","tool_key":"shop.refund@1"}', NULL);
+VALUES ('34a5f302-949b-4d02-8608-468d2c27723d', '2', 'acme', '01a22650-3b5c-75d1-9898-ee6803770493', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"9c040bb5e81316c010814a113120eb79f3b1dcb77c7a8f9e44a27570ea163b2e","id":"34a5f302-949b-4d02-8608-468d2c27723d","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"34a5f302-949b-4d02-8608-468d2c27723d","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795939122045,"run_id":"01a22650-3b5c-75d1-9898-ee6803770493","shown_digest":"60d0e5d84637b64211cddaff6b7706c4b74c88c26abbbe9fa0d3cddaf4db5036","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('2d9a81ef-2ce5-44d6-87da-5286d118144b', '3', 'acme', '01a225e7-c1dc-718a-ba8c-7b1043b9bbab', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"d5a5bad42417d36924a2819488ec95afd5520feee2d67e78c25d5698485e4d2d","id":"2d9a81ef-2ce5-44d6-87da-5286d118144b","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"2d9a81ef-2ce5-44d6-87da-5286d118144b","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795932275191,"run_id":"01a225e7-c1dc-718a-ba8c-7b1043b9bbab","shown_digest":"00433591c5356c12a69f422a340731787c50d5986d3876f2b4963348bcc274c2","tool_key":"shop.refund@1"}', NULL);
+VALUES ('5a833a0a-853f-40cc-b8d1-134f26f76e64', '3', 'acme', '01a22650-3b8a-70c8-b31c-5ba43fe786ae', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"454032cc811bd5331dbef3b1a51c615ac024bbc84be121d87ff337f127ed0e4b","id":"5a833a0a-853f-40cc-b8d1-134f26f76e64","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"5a833a0a-853f-40cc-b8d1-134f26f76e64","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795939122094,"run_id":"01a22650-3b8a-70c8-b31c-5ba43fe786ae","shown_digest":"037a88659a5829c48ab8c728d5fba4e14045781f7e4efdc5411fe5a3be910d04","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('e0d2d823-2343-4c5c-86ee-a42ea16dd520', '1', 'acme', '01a225e7-be10-724c-9aaa-c16316dd9e23', '1', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"3c0bc703b651f08f79d30ebd0a21b3dbdc911e96dcc3c321da823d9cdf7cc865","id":"e0d2d823-2343-4c5c-86ee-a42ea16dd520","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"e0d2d823-2343-4c5c-86ee-a42ea16dd520","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795932274965,"run_id":"01a225e7-be10-724c-9aaa-c16316dd9e23","shown_digest":"cf28b695ee67e926b89e6bce0f1ea7ac1010ef55c46079c395f3a51b6ae4aefa","tool_key":"shop.refund@1"}', '{"decided_at":1795932274992,"decided_by":"alice","decision":{"_tag":"Approve"}}');
+VALUES ('95884e61-69aa-4060-8fac-64bc3022ed80', '1', 'acme', '01a22650-35a9-74e4-aa07-f07c78281fdd', '1', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"44e3ecea63dac72d97fadbef0b2d151ac2b5f206d6e348f13b87cf8a6cf6834e","id":"95884e61-69aa-4060-8fac-64bc3022ed80","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"95884e61-69aa-4060-8fac-64bc3022ed80","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795939121429,"run_id":"01a22650-35a9-74e4-aa07-f07c78281fdd","shown_digest":"344d804a1392c92aab9d6ab5612add95dc4a11a8d99bfe03f3c7a35643176afe","tool_key":"shop.refund@1"}', '{"decided_at":1795939121648,"decided_by":"alice","decision":{"_tag":"Approve"}}');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'asking', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a225e7-c1a3-764f-abf1-3ae78908471c', '1795932275107');
+VALUES ('acme', 'asking', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22650-3b5c-75d1-9898-ee6803770493', '1795939122012');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'delegated', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a225e7-c1dc-718a-ba8c-7b1043b9bbab', '1795932275165');
+VALUES ('acme', 'delegated', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22650-3b8a-70c8-b31c-5ba43fe786ae', '1795939122058');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a225e7-be10-724c-9aaa-c16316dd9e23', '1795932274193');
+VALUES ('acme', 'finished', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22650-35a9-74e4-aa07-f07c78281fdd', '1795939120578');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '1', 'assistant', '"It is paid back."', 'api', NULL, '01a225e7-be10-724c-9aaa-c16316dd9e23', '1795932275020');
+VALUES ('acme', 'finished', '1', 'assistant', '"It is paid back."', 'api', NULL, '01a22650-35a9-74e4-aa07-f07c78281fdd', '1795939121788');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'queued', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a225e7-c20c-706a-8d9f-9b19f37e72f8', '1795932275212');
+VALUES ('acme', 'queued', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22650-3be7-77e0-9cdb-9a85c56b8bc6', '1795939122151');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'asking', '2', 'clerk', 'asking', 'system', NULL, '"alice"', '1795932275107', '1', '1');
+VALUES ('acme', 'asking', '2', 'clerk', 'asking', 'system', NULL, '"alice"', '1795939122012', '1', '1');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'delegated', '3', 'boss', 'delegated', 'system', NULL, '"alice"', '1795932275165', '1', '1');
+VALUES ('acme', 'delegated', '3', 'boss', 'delegated', 'system', NULL, '"alice"', '1795939122058', '1', '1');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '1', 'clerk', 'finished', 'system', NULL, '"alice"', '1795932274193', '1', '2');
+VALUES ('acme', 'finished', '1', 'clerk', 'finished', 'system', NULL, '"alice"', '1795939120578', '1', '2');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1795932275212', '1', '1');
+VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1795939122151', '1', '1');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('1', '2026-11-29 06:04:29.189+00', 'start');
+VALUES ('1', '2026-11-29 07:58:37.544+00', 'start');
 ----
 INSERT INTO troupe.processes (owner, expires_at, guarded, agents) OVERRIDING SYSTEM VALUE
-VALUES ('fb2ec515-de3a-4898-94b2-604c0ddc653b', '2026-11-29 06:04:49.074+00', 'false', '{}');
+VALUES ('81ae70b4-6bfb-4306-9bc0-93b8703cf28b', '2026-11-29 07:58:55.416+00', 'false', '{}');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-be10-724c-9aaa-c16316dd9e23', 'acme', 'clerk', 'finished', 'finished', '1', 'fb2ec515-de3a-4898-94b2-604c0ddc653b', 'false', '{}', '1795932274193');
+VALUES ('01a22650-35a9-74e4-aa07-f07c78281fdd', 'acme', 'clerk', 'finished', 'finished', '1', '81ae70b4-6bfb-4306-9bc0-93b8703cf28b', 'false', '{}', '1795939120578');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-c1a3-764f-abf1-3ae78908471c', 'acme', 'clerk', 'asking', 'asking', '1', 'fb2ec515-de3a-4898-94b2-604c0ddc653b', 'true', '{}', '1795932275107');
+VALUES ('01a22650-3b5c-75d1-9898-ee6803770493', 'acme', 'clerk', 'asking', 'asking', '1', '81ae70b4-6bfb-4306-9bc0-93b8703cf28b', 'true', '{}', '1795939122012');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-c1dc-718a-ba8c-7b1043b9bbab', 'acme', 'boss', 'delegated', 'delegated', '1', 'fb2ec515-de3a-4898-94b2-604c0ddc653b', 'true', '{}', '1795932275165');
+VALUES ('01a22650-3b8a-70c8-b31c-5ba43fe786ae', 'acme', 'boss', 'delegated', 'delegated', '1', '81ae70b4-6bfb-4306-9bc0-93b8703cf28b', 'true', '{}', '1795939122058');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-c20c-706a-8d9f-9b19f37e72f8', 'acme', 'printer', 'queued', 'queued', '1', 'fb2ec515-de3a-4898-94b2-604c0ddc653b', 'true', '{}', '1795932275212');
+VALUES ('01a22650-3be7-77e0-9cdb-9a85c56b8bc6', 'acme', 'printer', 'queued', 'queued', '1', '81ae70b4-6bfb-4306-9bc0-93b8703cf28b', 'true', '{}', '1795939122151');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-be10-724c-9aaa-c16316dd9e23', '0', '1795932274193', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"finished"},"by":"alice","conversation":"finished","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a225e7be10724c9aaac16316dd9e23"}', '{"_tag":"RunClaimed","epoch":1,"owner":"fb2ec515-de3a-4898-94b2-604c0ddc653b"}');
+VALUES ('01a22650-35a9-74e4-aa07-f07c78281fdd', '0', '1795939120578', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"finished"},"by":"alice","conversation":"finished","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a2265035a974e4aa07f07c78281fdd"}', '{"_tag":"RunClaimed","epoch":1,"owner":"81ae70b4-6bfb-4306-9bc0-93b8703cf28b"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-be10-724c-9aaa-c16316dd9e23', '2', '1795932274903', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1795932274903,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795932274903}');
+VALUES ('01a22650-35a9-74e4-aa07-f07c78281fdd', '2', '1795939121011', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1795939121011,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795939121011}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-be10-724c-9aaa-c16316dd9e23', '4', '1795932274921', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
+VALUES ('01a22650-35a9-74e4-aa07-f07c78281fdd', '4', '1795939121184', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-be10-724c-9aaa-c16316dd9e23', '5', '1795932274965', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"e0d2d823-2343-4c5c-86ee-a42ea16dd520","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"3c0bc703b651f08f79d30ebd0a21b3dbdc911e96dcc3c321da823d9cdf7cc865","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"e0d2d823-2343-4c5c-86ee-a42ea16dd520","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"cf28b695ee67e926b89e6bce0f1ea7ac1010ef55c46079c395f3a51b6ae4aefa","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a22650-35a9-74e4-aa07-f07c78281fdd', '5', '1795939121429', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"95884e61-69aa-4060-8fac-64bc3022ed80","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"44e3ecea63dac72d97fadbef0b2d151ac2b5f206d6e348f13b87cf8a6cf6834e","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"95884e61-69aa-4060-8fac-64bc3022ed80","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"344d804a1392c92aab9d6ab5612add95dc4a11a8d99bfe03f3c7a35643176afe","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-be10-724c-9aaa-c16316dd9e23', '6', '1795932274992', 'ApprovalDecided', '{"_tag":"ApprovalDecided","approval":"e0d2d823-2343-4c5c-86ee-a42ea16dd520","by":"alice","call":"0/2.0","decision":{"_tag":"Approve"},"digest":"3c0bc703b651f08f79d30ebd0a21b3dbdc911e96dcc3c321da823d9cdf7cc865"}', NULL);
+VALUES ('01a22650-35a9-74e4-aa07-f07c78281fdd', '6', '1795939121648', 'ApprovalDecided', '{"_tag":"ApprovalDecided","approval":"95884e61-69aa-4060-8fac-64bc3022ed80","by":"alice","call":"0/2.0","decision":{"_tag":"Approve"},"digest":"44e3ecea63dac72d97fadbef0b2d151ac2b5f206d6e348f13b87cf8a6cf6834e"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-be10-724c-9aaa-c16316dd9e23', '7', '1795932275007', NULL, '{"_tag":"CallDispatched","call":"0/2.0","epoch":1,"key":"177d963649cfea51713473eb3776b5069a7b1266c9cba3f02d93c80037a4e51f","on_loss":"unknown"}', NULL);
+VALUES ('01a22650-35a9-74e4-aa07-f07c78281fdd', '7', '1795939121744', NULL, '{"_tag":"CallDispatched","call":"0/2.0","epoch":1,"key":"466012591e9e6088c5dee74e33bd13b2a2a8a68206ac2dbfa5489a4acb281c53","on_loss":"unknown"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-be10-724c-9aaa-c16316dd9e23', '8', '1795932275013', NULL, E'{"_tag":"CallSettled","call":"0/2.0","ended_at":1795932275013,"outcome":{"_tag":"Value","json":"\\"order 7 is paid back\\""},"started_at":1795932275012}', NULL);
+VALUES ('01a22650-35a9-74e4-aa07-f07c78281fdd', '8', '1795939121771', NULL, E'{"_tag":"CallSettled","call":"0/2.0","ended_at":1795939121771,"outcome":{"_tag":"Value","json":"\\"order 7 is paid back\\""},"started_at":1795939121770}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-be10-724c-9aaa-c16316dd9e23', '9', '1795932275020', NULL, '{"_tag":"ModelTurned","calls":[],"finish":"stop","frame":"0","step":3,"text":"It is paid back."}', '{"_tag":"RunEnded","reason":"complete","status":"complete","text":"It is paid back."}');
+VALUES ('01a22650-35a9-74e4-aa07-f07c78281fdd', '9', '1795939121788', NULL, '{"_tag":"ModelTurned","calls":[],"finish":"stop","frame":"0","step":3,"text":"It is paid back."}', '{"_tag":"RunEnded","reason":"complete","status":"complete","text":"It is paid back."}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-c1a3-764f-abf1-3ae78908471c', '0', '1795932275107', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"asking"},"by":"alice","conversation":"asking","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a225e7c1a3764fabf13ae78908471c"}', '{"_tag":"RunClaimed","epoch":1,"owner":"fb2ec515-de3a-4898-94b2-604c0ddc653b"}');
+VALUES ('01a22650-3b5c-75d1-9898-ee6803770493', '0', '1795939122012', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"asking"},"by":"alice","conversation":"asking","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a226503b5c75d19898ee6803770493"}', '{"_tag":"RunClaimed","epoch":1,"owner":"81ae70b4-6bfb-4306-9bc0-93b8703cf28b"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-c1a3-764f-abf1-3ae78908471c', '2', '1795932275131', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1795932275131,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795932275131}');
+VALUES ('01a22650-3b5c-75d1-9898-ee6803770493', '2', '1795939122031', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1795939122031,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795939122031}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-c1a3-764f-abf1-3ae78908471c', '4', '1795932275146', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
+VALUES ('01a22650-3b5c-75d1-9898-ee6803770493', '4', '1795939122036', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-c1a3-764f-abf1-3ae78908471c', '5', '1795932275152', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"2b876734-dab5-413c-ba42-9f8ae6c3acfc","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"d85541145a81f3f2ef0562c957cb65dcc60932510a9eb703783e4cc88a0d58e5","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"2b876734-dab5-413c-ba42-9f8ae6c3acfc","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"79e639af1056c55318c5dbe1200799df7bd2fff041c0447b9934d06d808be611","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a22650-3b5c-75d1-9898-ee6803770493', '5', '1795939122045', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"34a5f302-949b-4d02-8608-468d2c27723d","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"9c040bb5e81316c010814a113120eb79f3b1dcb77c7a8f9e44a27570ea163b2e","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"34a5f302-949b-4d02-8608-468d2c27723d","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"60d0e5d84637b64211cddaff6b7706c4b74c88c26abbbe9fa0d3cddaf4db5036","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-c1dc-718a-ba8c-7b1043b9bbab', '0', '1795932275165', NULL, '{"_tag":"RunAccepted","address":{"agent":"boss","key":"delegated"},"by":"alice","conversation":"delegated","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"4aa41b813fbd1c92da38660601178c42199eb58ce758bc532bfe5a90d0a1a199","tools":"4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},"roles":["admin"],"tenant":"acme","trace_id":"01a225e7c1dc718aba8c7b1043b9bbab"}', '{"_tag":"RunClaimed","epoch":1,"owner":"fb2ec515-de3a-4898-94b2-604c0ddc653b"}');
+VALUES ('01a22650-3b8a-70c8-b31c-5ba43fe786ae', '0', '1795939122058', NULL, '{"_tag":"RunAccepted","address":{"agent":"boss","key":"delegated"},"by":"alice","conversation":"delegated","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"4aa41b813fbd1c92da38660601178c42199eb58ce758bc532bfe5a90d0a1a199","tools":"4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},"roles":["admin"],"tenant":"acme","trace_id":"01a226503b8a70c8b31c5ba43fe786ae"}', '{"_tag":"RunClaimed","epoch":1,"owner":"81ae70b4-6bfb-4306-9bc0-93b8703cf28b"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-c1dc-718a-ba8c-7b1043b9bbab', '2', '1795932275173', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"task":"Pay order 7 back."},"model_id":"call_0","name":"ask_clerk"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"FrameOpened","agent":"clerk","call":"0/1.0","frame":"0/1.0","input":"Pay order 7 back."}');
+VALUES ('01a22650-3b8a-70c8-b31c-5ba43fe786ae', '2', '1795939122065', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"task":"Pay order 7 back."},"model_id":"call_0","name":"ask_clerk"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"FrameOpened","agent":"clerk","call":"0/1.0","frame":"0/1.0","input":"Pay order 7 back."}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-c1dc-718a-ba8c-7b1043b9bbab', '4', '1795932275176', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0/1.0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0/1.0","ended_at":1795932275176,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795932275176}');
+VALUES ('01a22650-3b8a-70c8-b31c-5ba43fe786ae', '4', '1795939122069', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0/1.0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0/1.0","ended_at":1795939122069,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795939122069}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-c1dc-718a-ba8c-7b1043b9bbab', '6', '1795932275183', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0/1.0","step":2,"text":""}', NULL);
+VALUES ('01a22650-3b8a-70c8-b31c-5ba43fe786ae', '6', '1795939122075', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0/1.0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-c1dc-718a-ba8c-7b1043b9bbab', '7', '1795932275191', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"2d9a81ef-2ce5-44d6-87da-5286d118144b","approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"d5a5bad42417d36924a2819488ec95afd5520feee2d67e78c25d5698485e4d2d","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"2d9a81ef-2ce5-44d6-87da-5286d118144b","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"00433591c5356c12a69f422a340731787c50d5986d3876f2b4963348bcc274c2","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a22650-3b8a-70c8-b31c-5ba43fe786ae', '7', '1795939122094', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"5a833a0a-853f-40cc-b8d1-134f26f76e64","approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"454032cc811bd5331dbef3b1a51c615ac024bbc84be121d87ff337f127ed0e4b","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"5a833a0a-853f-40cc-b8d1-134f26f76e64","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"037a88659a5829c48ab8c728d5fba4e14045781f7e4efdc5411fe5a3be910d04","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-c20c-706a-8d9f-9b19f37e72f8', '0', '1795932275212', NULL, '{"_tag":"RunAccepted","address":{"agent":"printer","key":"queued"},"by":"alice","conversation":"queued","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"3733937dbcf89f2e02606767ffc8ce44a25a945f6495e81efe1e1b5a600624bc","tools":"4974aa3c027f3b676b65b81a69047d56a6fa92022d75da09940d98faae963581"},"roles":["admin"],"tenant":"acme","trace_id":"01a225e7c20c706a8d9f9b19f37e72f8"}', '{"_tag":"RunClaimed","epoch":1,"owner":"fb2ec515-de3a-4898-94b2-604c0ddc653b"}');
+VALUES ('01a22650-3be7-77e0-9cdb-9a85c56b8bc6', '0', '1795939122151', NULL, '{"_tag":"RunAccepted","address":{"agent":"printer","key":"queued"},"by":"alice","conversation":"queued","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"3733937dbcf89f2e02606767ffc8ce44a25a945f6495e81efe1e1b5a600624bc","tools":"4974aa3c027f3b676b65b81a69047d56a6fa92022d75da09940d98faae963581"},"roles":["admin"],"tenant":"acme","trace_id":"01a226503be777e09cdb9a85c56b8bc6"}', '{"_tag":"RunClaimed","epoch":1,"owner":"81ae70b4-6bfb-4306-9bc0-93b8703cf28b"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-c20c-706a-8d9f-9b19f37e72f8', '2', '1795932275221', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"print"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"CallDispatched","call":"0/1.0","epoch":1,"key":"6993a2cf568a0ad78cec6f0b19be8fdba0deec00d4c2bfe194fea95612d7dbb1","on_loss":"ask","over_at":1795932279221,"tool":"shop.print@1","via":"queue"}');
+VALUES ('01a22650-3be7-77e0-9cdb-9a85c56b8bc6', '2', '1795939122179', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"print"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"CallDispatched","call":"0/1.0","epoch":1,"key":"2f56d76ce9647715770fbf1d12c3987b09fefd2713b1b3031401d83383e678ef","on_loss":"ask","over_at":1795939126179,"tool":"shop.print@1","via":"queue"}');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-be10-724c-9aaa-c16316dd9e23', 'acme', '1', '11', '3');
+VALUES ('01a22650-35a9-74e4-aa07-f07c78281fdd', 'acme', '1', '11', '3');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-c1a3-764f-abf1-3ae78908471c', 'acme', '1', '6', '-1');
+VALUES ('01a22650-3b5c-75d1-9898-ee6803770493', 'acme', '1', '6', '-1');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-c1dc-718a-ba8c-7b1043b9bbab', 'acme', '1', '8', '-1');
+VALUES ('01a22650-3b8a-70c8-b31c-5ba43fe786ae', 'acme', '1', '8', '-1');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a225e7-c20c-706a-8d9f-9b19f37e72f8', 'acme', '1', '4', '1');
+VALUES ('01a22650-3be7-77e0-9cdb-9a85c56b8bc6', 'acme', '1', '4', '1');
 ----
 INSERT INTO troupe.tool_messages (id, tool, tenant, payload, expires_at, status, due_at, place, deliveries, owner, begun_at, result, error, over_at) OVERRIDING SYSTEM VALUE
-VALUES ('6993a2cf568a0ad78cec6f0b19be8fdba0deec00d4c2bfe194fea95612d7dbb1', 'shop.print@1', 'acme', '{"arguments":{"order":"7"},"id":"6993a2cf568a0ad78cec6f0b19be8fdba0deec00d4c2bfe194fea95612d7dbb1","loop_id":"01a225e7-c20c-706a-8d9f-9b19f37e72f8","metadata":{"call":"0/1.0","nested":{"depth_max":4,"nesting":{"depth":1},"spent":false},"permission":"allow","principal":"alice","repeatable":false},"name":"shop.print@1","trace_id":"01a225e7c20c706a8d9f9b19f37e72f8"}', '1795932276725', '0', '1795932275225', '1', '0', NULL, NULL, NULL, NULL, NULL);
+VALUES ('2f56d76ce9647715770fbf1d12c3987b09fefd2713b1b3031401d83383e678ef', 'shop.print@1', 'acme', '{"arguments":{"order":"7"},"id":"2f56d76ce9647715770fbf1d12c3987b09fefd2713b1b3031401d83383e678ef","loop_id":"01a22650-3be7-77e0-9cdb-9a85c56b8bc6","metadata":{"call":"0/1.0","nested":{"depth_max":4,"nesting":{"depth":1},"spent":false},"permission":"allow","principal":"alice","repeatable":false},"name":"shop.print@1","trace_id":"01a226503be777e09cdb9a85c56b8bc6"}', '1795939123703', '0', '1795939122204', '1', '0', NULL, NULL, NULL, NULL, NULL);
 ----
 SELECT setval('troupe.approvals_position_seq', 3)::text;
 ----

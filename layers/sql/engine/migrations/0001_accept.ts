@@ -167,9 +167,9 @@ BEGIN
   END LOOP;
   IF has_begun OR has_waiting THEN
     INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
-    SELECT u.tenant, u.conversation, u.spot, 'user', u.content, u.channel, u.id, u.at
-    FROM unnest(tenants, conversations, spots, contents, channels, ids, times)
-      AS u(tenant, conversation, spot, content, channel, id, at)
+    SELECT u.tenant, u.conversation, u.spot, CASE u.trigger WHEN '' THEN 'user' ELSE 'system' END, u.content, u.channel, u.id, u.at
+    FROM unnest(tenants, conversations, spots, triggers, contents, channels, ids, times)
+      AS u(tenant, conversation, spot, trigger, content, channel, id, at)
     WHERE u.spot IS NOT NULL;
     INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, idempotency_key, message, by,
       trace_id, channel_origin, created_at, message_id, status)

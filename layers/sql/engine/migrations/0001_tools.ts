@@ -157,13 +157,15 @@ const effects = [
     tenant text NOT NULL,
     -- A digest of the scope, the tool and the values of its key.
     key text NOT NULL,
-    run_id uuid NOT NULL,
+    run uuid NOT NULL,
     call text NOT NULL,
     seq int4 NOT NULL,
     -- A digest of what the call asked for.
     asked text NOT NULL,
     at int8 NOT NULL,
     expires_at int8 NOT NULL,
+    -- A JSON object: who freed the key, and when.
+    freed text,
     PRIMARY KEY (tenant, key)
   )`,
   // Those that have expired, which are forgotten.
