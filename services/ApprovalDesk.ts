@@ -16,11 +16,12 @@ import type {
   ApprovalNotFound,
   ApprovalSettled,
   ClientResultRefused,
-  DecisionUnfit
+  DecisionUnfit,
+  AnyDecision,
+  ClientAnswer,
+  ClientCall
 } from "../src/approval/Approval.ts"
 import type { NotEntitled } from "../src/principal/NotEntitled.ts"
-import type { ClientAnswer, ClientCall } from "../src/approval/ClientCall.ts"
-import type { AnyDecision } from "../src/approval/DecisionPayload.ts"
 import type { ConversationNotFound } from "../src/conversation/Conversation.ts"
 import type { InvalidInput } from "../src/schema/InvalidInput.ts"
 import type { ApprovalId, ConversationId } from "../src/value/Ids.ts"

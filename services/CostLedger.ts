@@ -4,7 +4,7 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { CostGroup, CostTotal } from "../src/cost/CostTotal.ts"
+import type { CostGroup, CostTotal } from "../src/cost/TurnCost.ts"
 import type { AgentName, RunId, Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 

@@ -3,8 +3,7 @@
  * it is durable: once per turn, and once per entry of a call's spending. They are synchronous and must not throw.
  */
 import { Context } from "effect"
-import type { TurnCost } from "../src/cost/TurnCost.ts"
-import type { Usage } from "../src/cost/Usage.ts"
+import type { TurnCost, Usage } from "../src/cost/TurnCost.ts"
 import type { AgentName, RunId, Tenant } from "../src/value/Ids.ts"
 
 export interface ModelUsed {

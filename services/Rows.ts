@@ -4,7 +4,7 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { ErasureMarks } from "../src/erasure/ErasedRow.ts"
+import type { ErasureMarks } from "../src/erasure/ErasedValue.ts"
 import type { StoreError } from "./StoreError.ts"
 
 export type Cell = string | number | boolean | null

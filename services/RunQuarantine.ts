@@ -3,7 +3,7 @@
  * quarantine. Claim, read and amend then fail with RunQuarantined, nothing is appended to the run, and recovery and sweeps skip it.
  */
 import { Context, Effect, Metric } from "effect"
-import { totalMetric } from "../src/value/TotalMetric.ts"
+import { totalMetric } from "../src/value/Telemetry.ts"
 import type { Approval } from "../src/approval/Approval.ts"
 import type { RunId, Tenant } from "../src/value/Ids.ts"
 import type { QuarantinedRun, RawEvent, RunQuarantined } from "../src/run/Quarantine.ts"

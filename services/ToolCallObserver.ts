@@ -3,7 +3,7 @@
  * logical call, after the event is durable. They are synchronous and must not throw.
  */
 import { Context } from "effect"
-import type { ToolCompleted } from "../src/tool/ToolCallMetadata.ts"
+import type { ToolCompleted } from "../src/tool/CallRecord.ts"
 
 export type ToolCallObserver = (fact: ToolCompleted) => void
 

@@ -7,7 +7,7 @@
 // Agents and their limits.
 export { agent } from "./agent/DeclaredAgent.ts"
 export type { AgentOptions, DeclaredAgent, TurnRun } from "./agent/DeclaredAgent.ts"
-export { AgentKind } from "./agent/AgentKind.ts"
+export { AgentKind } from "./agent/AgentSpec.ts"
 export {
   AgentNotFound,
   AgentSpec,
@@ -40,7 +40,7 @@ export type {
   Reconciled,
   ToolHandler
 } from "./tool/GovernedTool.ts"
-export { wrap } from "./tool/Wrapped.ts"
+export { wrap } from "./tool/DeclaredTool.ts"
 export { Circuit, CostEstimate, OnLoss, RateLimit, ToolExample, ToolSpec } from "./tool/ToolSpec.ts"
 export type { RetryConfig, RetryPolicy } from "./tool/RetryPolicy.ts"
 export { ApprovalGate, ReplayPolicy, SideEffects, ToolCategory } from "./tool/SideEffects.ts"
@@ -59,7 +59,7 @@ export * as Mcp from "./mcp/McpServer.ts"
 export { PermissionMode, Policy, no_policy, policyOf } from "./permission/Policy.ts"
 export { PermissionRule } from "./permission/PermissionRule.ts"
 export { MisdeclaredPolicy } from "./permission/PolicyCheck.ts"
-export type { CallPermission, JudgedRun } from "./permission/CallPermission.ts"
+export type { CallPermission, JudgedRun } from "./permission/Policy.ts"
 export { Permission } from "./tool/SideEffects.ts"
 export {
   Approval,

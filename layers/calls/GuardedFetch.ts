@@ -11,9 +11,8 @@ import {
   isConnectionHeader,
   isWithheldHeader
 } from "../../src/network/HeaderNames.ts"
-import { misdeclared } from "../../src/tool/MisdeclaredTool.ts"
+import { misdeclared, strayOption } from "../../src/tool/MisdeclaredTool.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
-import { strayOption } from "../../src/tool/ToolOptions.ts"
 import type { Admitted, FetchError, Resolver, Rules } from "./UrlAdmission.ts"
 import { admit, refuse, systemResolver } from "./UrlAdmission.ts"
 import type { HttpAnswer, HttpMessage } from "./Exchange.ts"

@@ -4,7 +4,7 @@
  * with its answer, whatever the status, or with an unknown outcome. All other failures occur before a connection is made.
  */
 import { Effect } from "effect"
-import { headerSecrets } from "../../src/error/HeaderSecrets.ts"
+import { headerSecrets, redacted } from "../../src/error/KnownSecrets.ts"
 import { http_capability, HttpTools, shown_headers } from "../../src/call/HttpRequest.ts"
 import {
   ToolPolicyError,
@@ -15,7 +15,6 @@ import {
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../src/tool/GovernedTool.ts"
-import { redacted } from "../../src/error/KnownSecrets.ts"
 import { answerText } from "./CharsetText.ts"
 import type { FetchError } from "./UrlAdmission.ts"
 import type { Fetched, Options } from "./GuardedFetch.ts"

@@ -5,7 +5,7 @@ import { Option, Schema } from "effect"
 import type { Json } from "../../src/value/Canonical.ts"
 import { memberOf } from "../../src/call/BodyPath.ts"
 import type { Spend } from "../../src/cost/Spending.ts"
-import { Usage } from "../../src/cost/Usage.ts"
+import { Usage } from "../../src/cost/TurnCost.ts"
 
 /** One entry for each model, at most 64. */
 const Uses = Schema.Array(

@@ -3,7 +3,7 @@
  */
 import { BigDecimal, Effect, Layer } from "effect"
 import { parseDecimal, decimalText } from "../../src/value/Decimal.ts"
-import type { CostTotal } from "../../src/cost/CostTotal.ts"
+import type { CostTotal } from "../../src/cost/TurnCost.ts"
 import type { CostQuery } from "../../services/CostLedger.ts"
 import { CostLedger } from "../../services/CostLedger.ts"
 import type { Store, StoredCost } from "./EphemeralStore.ts"

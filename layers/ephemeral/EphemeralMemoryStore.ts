@@ -10,7 +10,7 @@ import {
   page_max,
   rows_max
 } from "../../services/MemoryStore.ts"
-import { holdsText, soughtTexts } from "../../src/erasure/SoughtText.ts"
+import { holdsText, soughtTexts } from "../../src/erasure/SubjectEraser.ts"
 import type { RunId, Tenant } from "../../src/value/Ids.ts"
 import type { CanonicalText } from "../../src/memory/CanonicalText.ts"
 import { findCanonical, registeredText } from "../../src/memory/CanonicalText.ts"

@@ -7,7 +7,7 @@ import { announceLostRecord, announceQuarantine } from "../../services/RunQuaran
 import type { QuarantinedRun, RunQuarantined } from "../../src/run/Quarantine.ts"
 import { foldWhole } from "../../src/run/Quarantine.ts"
 import type { RunId } from "../../src/value/Ids.ts"
-import { restoredRecords } from "../../src/run/RestoredRecords.ts"
+import { restoredRecords } from "../../src/run/Projection.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import { restoreApproval } from "./EphemeralProjection.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"

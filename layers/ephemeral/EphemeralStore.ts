@@ -8,7 +8,7 @@ import type { Row, RowQuery } from "../../services/Rows.ts"
 import type { AmendmentListener } from "../../services/RunNews.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { Conversation, ConversationMessage } from "../../src/conversation/Conversation.ts"
-import type { RunEraser } from "../../src/erasure/ErasedEvent.ts"
+import type { RunEraser } from "../../src/erasure/ErasedValue.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type {
   DeadLetter,

@@ -9,11 +9,16 @@ import { SubjectErasure } from "../../services/SubjectErasure.ts"
 import { dispatched_topic } from "../../services/TaskStore.ts"
 import type { ErasureRecord, ErasureReport } from "../../src/erasure/Erasure.ts"
 import { ErasureId, SubjectIsActive, waiting_max } from "../../src/erasure/Erasure.ts"
-import type { RunEraser } from "../../src/erasure/ErasedEvent.ts"
-import { codesIn, erasedEvent, erasedMember } from "../../src/erasure/ErasedEvent.ts"
-import { markText, namesIn, textsWithoutNames } from "../../src/erasure/ErasedValue.ts"
-import { holdsText, soughtTexts } from "../../src/erasure/SoughtText.ts"
-import { holdsId, subjectEraser } from "../../src/erasure/SubjectEraser.ts"
+import type { RunEraser } from "../../src/erasure/ErasedValue.ts"
+import {
+  codesIn,
+  erasedEvent,
+  erasedMember,
+  markText,
+  namesIn,
+  textsWithoutNames
+} from "../../src/erasure/ErasedValue.ts"
+import { holdsText, soughtTexts, holdsId, subjectEraser } from "../../src/erasure/SubjectEraser.ts"
 import type { ConversationMessage } from "../../src/conversation/Conversation.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { RunId, Tenant } from "../../src/value/Ids.ts"

@@ -8,7 +8,7 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import addFormats from "ajv-formats"
 import { Exit, JsonPointer, Number, Result } from "effect"
 import { isWithinBounds } from "../../src/value/BoundedJson.ts"
-import { ValueRefused } from "../../src/schema/ValueRefused.ts"
+import { ValueRefused } from "../../src/schema/SchemaIssues.ts"
 import { countSteps, PatternRefused, Steps, StepsSpent } from "./CountedCode.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>

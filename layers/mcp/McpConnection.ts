@@ -11,7 +11,7 @@ import type {
   RequestOptions,
   Transport
 } from "@modelcontextprotocol/client"
-import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
+import { sanitiseError } from "../../src/error/Exception.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { McpCallResult } from "../../src/mcp/McpResult.ts"
 import { redacted } from "../../src/error/KnownSecrets.ts"

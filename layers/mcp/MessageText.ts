@@ -5,7 +5,7 @@
  */
 import { randomUUID } from "node:crypto"
 import type { JSONRPCMessage } from "@modelcontextprotocol/client"
-import { HiddenNumbers } from "../../src/value/HiddenNumbers.ts"
+import { HiddenNumbers } from "../../src/value/JsonText.ts"
 import type { McpCallResult } from "../../src/mcp/McpResult.ts"
 import { unknownBlock } from "../../src/mcp/McpResult.ts"
 import type { Sdk } from "./Sdk.ts"

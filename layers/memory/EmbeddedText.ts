@@ -4,7 +4,7 @@
  */
 import { Cause, Effect } from "effect"
 import type { MemoryEmbedder } from "../../services/MemoryEmbedder.ts"
-import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
+import { sanitiseError } from "../../src/error/Exception.ts"
 import type { NewMemoryRow } from "../../src/memory/MemoryRow.ts"
 import type { Direction } from "../../src/memory/TextVector.ts"
 import { packDirection, vectorDirection } from "../../src/memory/TextVector.ts"

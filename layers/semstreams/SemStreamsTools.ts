@@ -12,20 +12,22 @@ import { InvalidInput, inputReader } from "../../src/schema/InvalidInput.ts"
 import { ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { Tenant } from "../../src/value/Ids.ts"
-import { logText } from "../../src/value/LogText.ts"
-import { isApprovalRequired } from "../../src/queue/ApprovalRequired.ts"
-import { CallMessage } from "../../src/queue/CallMessage.ts"
+import { logText } from "../../src/value/InvisibleText.ts"
+import {
+  isApprovalRequired,
+  CallMessage,
+  executeSubject,
+  resultSubject
+} from "../../src/queue/CallMessage.ts"
 import type { ResultMessage } from "../../src/queue/CallMessage.ts"
 import type { ComponentConfig } from "../../src/semstreams/ComponentConfig.ts"
 import { consumersOf } from "../../src/semstreams/ComponentConfig.ts"
-import { executeSubject, resultSubject } from "../../src/queue/QueueSubjects.ts"
 import { contentOf, refusedAction } from "../../src/semstreams/ToolContent.ts"
 import type { ToolDefinition } from "../../src/semstreams/ToolDefinition.ts"
 import { definitionOf } from "../../src/semstreams/ToolDefinition.ts"
-import { isAllowed, notAllowed, refusalOfBatch } from "../../src/tool/Allowlist.ts"
+import { isAllowed, notAllowed, refusalOfBatch, refusalOf } from "../../src/tool/Registry.ts"
 import type { ToolSpec } from "../../src/tool/ToolSpec.ts"
 import type { AmbiguousTool, ToolListing, ToolNotFound } from "../../src/tool/Registry.ts"
-import { refusalOf } from "../../src/tool/Registry.ts"
 import {
   call_length_max,
   isMessageName,

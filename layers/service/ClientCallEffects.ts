@@ -1,7 +1,7 @@
 /** Calls that the client of a conversation answers. The approval desk checks the result and who may give it. */
 import { Effect } from "effect"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
-import type { ClientAnswer } from "../../src/approval/ClientCall.ts"
+import type { ClientAnswer } from "../../src/approval/Approval.ts"
 import * as ClientCallOperations from "../../src/operation/ClientCallOperations.ts"
 import { conversationFor } from "./CustomerRules.ts"
 import { serve } from "./Served.ts"

@@ -8,9 +8,13 @@ import { CustomerAgents } from "../../services/AgentDirectory.ts"
 import { ConversationStore, openConversation } from "../../services/ConversationStore.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import type { NotForCustomers } from "../../src/conversation/CustomerAccess.ts"
-import { agentRefusal, isOpenTo } from "../../src/conversation/CustomerAccess.ts"
-import { customerEvent, isForCustomers } from "../../src/conversation/CustomerView.ts"
+import type { NotForCustomers } from "../../src/conversation/CustomerView.ts"
+import {
+  agentRefusal,
+  isOpenTo,
+  customerEvent,
+  isForCustomers
+} from "../../src/conversation/CustomerView.ts"
 import { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { AgentName, ConversationId, RunId } from "../../src/value/Ids.ts"

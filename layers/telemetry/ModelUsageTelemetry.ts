@@ -3,7 +3,7 @@
  * tool as a label. The ledger is exact; metrics are binary floats.
  */
 import { Effect, Layer, Metric } from "effect"
-import { totalMetric } from "../../src/value/TotalMetric.ts"
+import { totalMetric } from "../../src/value/Telemetry.ts"
 import type { ModelTurnObserver, ModelUsed } from "../../services/ModelTurnObserver.ts"
 import { ModelTurnObservers } from "../../services/ModelTurnObserver.ts"
 

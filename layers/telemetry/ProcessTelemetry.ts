@@ -4,7 +4,7 @@
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { getHeapStatistics } from "node:v8"
 import { Effect, Layer, Metric } from "effect"
-import { readGauge } from "../../src/value/ReadGauge.ts"
+import { readGauge } from "../../src/value/Telemetry.ts"
 
 const interval_ms = 5_000
 

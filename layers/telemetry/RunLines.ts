@@ -5,7 +5,7 @@
 import { Effect, Layer } from "effect"
 import type { RunFact, RunObserver } from "../../services/RunObserver.ts"
 import { RunObservers } from "../../services/RunObserver.ts"
-import { logText } from "../../src/value/LogText.ts"
+import { logText } from "../../src/value/InvisibleText.ts"
 
 type About = Readonly<Record<string, string | number>>
 

@@ -4,10 +4,10 @@
  */
 import { Context, Effect, Layer, Metric } from "effect"
 import * as RunLines from "./RunLines.ts"
-import { calls_unknown_total, totalMetric } from "../../src/value/TotalMetric.ts"
+import { calls_unknown_total, totalMetric } from "../../src/value/Telemetry.ts"
 import { ToolErrorKind } from "../../src/error/ToolError.ts"
-import { logText } from "../../src/value/LogText.ts"
-import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"
+import { logText } from "../../src/value/InvisibleText.ts"
+import type { ToolCompleted } from "../../src/tool/CallRecord.ts"
 import type { ToolAttempt, ToolAttemptObserver } from "../../services/ToolAttemptObserver.ts"
 import { ToolAttemptObservers } from "../../services/ToolAttemptObserver.ts"
 import type { ToolCallObserver } from "../../services/ToolCallObserver.ts"

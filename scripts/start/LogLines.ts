@@ -4,7 +4,7 @@
  */
 import { Cause, Formatter, Logger, Result } from "effect"
 import type { Layer } from "effect"
-import { logText } from "../../src/value/LogText.ts"
+import { logText } from "../../src/value/InvisibleText.ts"
 
 export type LogFormat = "logfmt" | "json"
 

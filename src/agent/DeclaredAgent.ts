@@ -16,7 +16,7 @@
  */
 import type { AgentName, RunId, Tenant } from "../value/Ids.ts"
 import type { Roles } from "../principal/Principal.ts"
-import type { Plain, Public } from "../run/ContextSecrets.ts"
+import type { Plain, Public } from "../run/RunContext.ts"
 import type { AnySchema, Decoded } from "../tool/ToolCodec.ts"
 import { AgentSpec } from "./AgentSpec.ts"
 

@@ -1,6 +1,6 @@
 /**
- * A question that is put to a person before a tool may act, and the answer. The stored record decides: it outlives the fiber
- * that asked, the process and the machine.
+ * A question that is put to a person before a tool may act, or to the client of a conversation whose call it is, and the answer, as
+ * it is kept and as people send it. The stored record decides: it outlives the fiber that asked, the process and the machine.
  */
 import { DateTime, Schema } from "effect"
 import { CheckedJson, CheckedJsonRecord } from "../value/JsonObject.ts"
@@ -148,3 +148,103 @@ export class ApprovalAltered extends Schema.TaggedError<ApprovalAltered>()("Appr
     return `The record of approval ${this.id} was changed since its run asked (${this.fields.join(", ")}); nothing was decided.`
   }
 }
+
+/** A reason that a person gives and the journal keeps: 1 to 4,000 characters. */
+export const Reason = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(4_000))
+
+/** The error message for a payload of any other shape. */
+export const decision_expected =
+  'Expected an object whose decision is "approve", "deny" with a reason, "request_revision" with a note, or "modify" with arguments'
+
+/** A decision as it is sent. It has no member for who decided, because the runtime records that itself. */
+export const DecisionPayload = Schema.Union([
+  Schema.Struct({ decision: Schema.Literal("approve"), note: Schema.optionalKey(Reason) }),
+  Schema.Struct({ decision: Schema.Literal("deny"), reason: Reason }),
+  Schema.Struct({ decision: Schema.Literal("request_revision"), note: Reason }),
+  Schema.Struct({
+    decision: Schema.Literal("modify"),
+    /** The complete replacement arguments, which are checked again like those of a new call. */
+    arguments: CheckedJsonRecord,
+    note: Schema.optionalKey(Reason)
+  })
+]).annotate({ identifier: "Decision", message: decision_expected })
+export type DecisionPayload = typeof DecisionPayload.Type
+
+/** The error message for a decision that has neither form. */
+export const any_decision_expected = `${decision_expected}; or one of the type Decision, with _tag`
+
+/** A decision in either form: the stored one, or the one that the HTTP API takes. */
+export const AnyDecision = Schema.Union([Decision, DecisionPayload]).annotate({
+  message: any_decision_expected
+})
+export type AnyDecision = typeof AnyDecision.Type
+
+/** Converts either form into the stored form of the decision. */
+export const decisionOf = (given: AnyDecision): Decision => {
+  if ("_tag" in given) return given
+  switch (given.decision) {
+    case "approve":
+      return given.note === undefined ? { _tag: "Approve" } : { _tag: "Approve", note: given.note }
+    case "deny":
+      return { _tag: "Deny", reason: given.reason }
+    case "request_revision":
+      return { _tag: "RequestRevision", note: given.note }
+    case "modify": {
+      const { arguments: args, note } = given
+      return note === undefined
+        ? { _tag: "Modify", arguments: args }
+        : { _tag: "Modify", arguments: args, note }
+    }
+  }
+}
+
+export const ClientCall = Schema.Struct({
+  id: ApprovalId,
+  run_id: RunId,
+  call: CallId,
+  tool: Schema.String,
+  /** The arguments of the model, or those with which an approver replaced them. */
+  arguments: Schema.Json,
+  /** JSON Schema of the result; `{}` = any JSON. */
+  output_schema: Schema.Record(Schema.String, Schema.Json),
+  /** ms since 1970. */
+  requested_at: Schema.Int,
+  /** When the call fails if no result has arrived, in ms since 1970. Absent = it waits without a limit. */
+  expires_at: Schema.optionalKey(Schema.Int)
+}).annotate({ identifier: "ClientCall" })
+export interface ClientCall extends Schema.Schema.Type<typeof ClientCall> {}
+
+/** The call that an approval's record stands for; undefined if the record is a question to approvers. */
+export const clientCallOf = ({
+  arguments: args,
+  call,
+  client,
+  expires_at,
+  id,
+  payload,
+  requested_at,
+  run_id
+}: Approval): ClientCall | undefined =>
+  client === undefined
+    ? undefined
+    : {
+        id,
+        run_id,
+        call,
+        tool: payload.tool_name,
+        arguments: args,
+        output_schema: client.output_schema ?? {},
+        requested_at,
+        ...(expires_at === undefined ? undefined : { expires_at })
+      }
+
+/** The error message for a payload of any other shape. */
+export const client_answer_expected =
+  "Expected an object with result, which is any JSON, or with error, a text of 1 to 4,000 characters"
+
+/** What the client sends: the result, or a text that says why there is none, which the model reads. */
+export const ClientAnswer = Schema.Union([
+  Schema.Struct({ result: Schema.Json }),
+  Schema.Struct({ error: Reason })
+]).annotate({ identifier: "ClientAnswer", message: client_answer_expected })
+export type ClientAnswer = typeof ClientAnswer.Type

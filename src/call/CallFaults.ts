@@ -2,9 +2,8 @@
  * Why a direct call can never be sent as it is set up, in sentences for who has set it up.
  */
 import { Cause, Exit, Result, Schema } from "effect"
-import { issueText } from "../schema/SchemaIssues.ts"
+import { issueText, refusalText } from "../schema/SchemaIssues.ts"
 import { jsonSchemaCheck } from "../tool/ToolCodec.ts"
-import { refusalText } from "../schema/ValueRefused.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { isPrefix, leafPaths } from "./BodyPath.ts"
 import { bodyOfRequest, parameterPaths, sentPaths } from "./CallRequest.ts"

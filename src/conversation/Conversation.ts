@@ -3,8 +3,7 @@
  */
 import { Schema } from "effect"
 import { CheckedJson } from "../value/JsonObject.ts"
-import { FinishReason } from "../run/FinishReason.ts"
-import { Source } from "../run/ProviderWork.ts"
+import { FinishReason, Source } from "../run/ProviderWork.ts"
 import type { Role } from "../principal/Principal.ts"
 import { FilePart, Part } from "./Part.ts"
 import { Address, AgentName, ConversationId, RunId, Tenant } from "../value/Ids.ts"

@@ -11,8 +11,7 @@ import { cleanResult, sanitised_units_max, sanitiseText, sanitiseTexts } from ".
 import { model_copy_bytes_max } from "../tool/ToolSpec.ts"
 import type { FilePart, Part } from "./Part.ts"
 import { isFile } from "./Part.ts"
-import { beginningOf, truncateUnits } from "../value/CutText.ts"
-import { isBeyondBytes } from "../value/Utf8.ts"
+import { beginningOf, truncateUnits, isBeyondBytes } from "../value/CutText.ts"
 
 export type TranscriptEntry =
   | { readonly role: "user"; readonly text: string; readonly parts?: ReadonlyArray<Part> }

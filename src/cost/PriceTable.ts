@@ -14,8 +14,7 @@ import { truncateUnits } from "../value/CutText.ts"
 import type { AgentName } from "../value/Ids.ts"
 import type { ProviderRan } from "../run/ProviderWork.ts"
 import { Decimal, parseDecimal, decimalText } from "../value/Decimal.ts"
-import type { TurnCost } from "./TurnCost.ts"
-import type { Usage } from "./Usage.ts"
+import type { TurnCost, Usage } from "./TurnCost.ts"
 
 /** Prices of one model per million tokens, in the table's currency. */
 export const Price = Schema.Struct({

@@ -7,8 +7,7 @@ import type { AgentName } from "../value/Ids.ts"
 import { parseDecimal, decimalText } from "../value/Decimal.ts"
 import type { Prices } from "./PriceTable.ts"
 import { costOf } from "./PriceTable.ts"
-import { TurnCost } from "./TurnCost.ts"
-import { Usage } from "./Usage.ts"
+import { TurnCost, Usage } from "./TurnCost.ts"
 
 /** A model call as a tool's body reports it. */
 export interface ModelSpent {

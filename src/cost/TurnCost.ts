@@ -1,8 +1,22 @@
 /**
- * The cost of one model turn. It is journaled, so that folds and limits do not change when prices do.
+ * The tokens and the cost of a model turn, and sums of costs. A cost is journaled, so that folds and limits do not change when
+ * prices do.
  */
 import { Schema } from "effect"
 import { AgentName } from "../value/Ids.ts"
+
+export const Usage = Schema.Struct({
+  input_tokens: Schema.Int,
+  output_tokens: Schema.Int,
+  /** Part of the input: read from, and written to, the provider's cache. */
+  cached_tokens: Schema.optionalKey(Schema.Int),
+  cache_write_tokens: Schema.optionalKey(Schema.Int),
+  /** Part of the output. */
+  reasoning_tokens: Schema.optionalKey(Schema.Int),
+  /** The provider counted nothing: the numbers are a guess, which `tokens_max` takes for the count. They have no price. */
+  estimated: Schema.optionalKey(Schema.Literal(true))
+})
+export interface Usage extends Schema.Schema.Type<typeof Usage> {}
 
 /** An amount without a sign; it has more digits than a price, because it is a product with tokens. */
 const Amount = Schema.String.check(Schema.isPattern(/^[0-9]{1,40}(\.[0-9]{1,40})?$/))
@@ -20,3 +34,28 @@ export const TurnCost = Schema.Union([
   Schema.TaggedStruct("Unpriced", { ...known, reason: Schema.Literals(["no_price", "no_usage"]) })
 ])
 export type TurnCost = typeof TurnCost.Type
+
+/** `tool`: only what the bodies of tools spent on models; turns of agents have no tool. */
+export const CostGroup = Schema.Literals(["tenant", "agent", "model", "run", "tool", "trace"])
+export type CostGroup = typeof CostGroup.Type
+
+/** A sum in one currency; currencies are never added together. */
+const CurrencySum = Schema.Struct({ currency: Schema.String, amount: Schema.String })
+
+/** The sum of one group. Counts turns that were made with a price table, priced or not. */
+export const CostTotal = Schema.Struct({
+  /** The tenant, agent, model, run id, tool's plain name or trace id. */
+  key: Schema.String,
+  /** By currency; exact decimals as text. Empty where nothing had a price. */
+  amounts: Schema.Array(CurrencySum),
+  /** Model turns of agents and of tools. */
+  turns: Schema.Int,
+  /** How many of `turns` have no known cost; they are in no amount. */
+  unpriced_turns: Schema.Int,
+  input_tokens: Schema.Int,
+  output_tokens: Schema.Int,
+  cached_tokens: Schema.Int,
+  cache_write_tokens: Schema.Int,
+  reasoning_tokens: Schema.Int
+}).annotate({ identifier: "CostTotal" })
+export interface CostTotal extends Schema.Schema.Type<typeof CostTotal> {}

@@ -2,7 +2,7 @@
  * The time range of a query for dead letters: an age (`24h` = the last 24 hours), or two times.
  */
 import { Schema } from "effect"
-import { isExistingTime } from "./ExistingTime.ts"
+import { isExistingTime } from "../value/Times.ts"
 
 const minute_ms = 60_000
 const day_ms = 24 * 60 * minute_ms

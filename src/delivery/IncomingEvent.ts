@@ -5,7 +5,7 @@
 import { Effect, Schema } from "effect"
 import type { InvalidInput } from "../schema/InvalidInput.ts"
 import { inputReader } from "../schema/InvalidInput.ts"
-import { isExistingTime } from "./ExistingTime.ts"
+import { isExistingTime } from "../value/Times.ts"
 import { ConversationId, RunId } from "../value/Ids.ts"
 import { plainText } from "../value/Ids.ts"
 

@@ -9,14 +9,11 @@
 import { truncateUnits } from "../value/CutText.ts"
 import { isAddress } from "../network/Address.ts"
 import { withoutInvisible } from "../value/InvisibleText.ts"
-import { cardNumbers } from "./CardNumbers.ts"
-import { commandSecrets } from "./CommandLines.ts"
+import { cardNumbers, phoneNumbers } from "./PersonalNumbers.ts"
+import { commandSecrets, secret_shapes, webhook } from "./SecretShapes.ts"
 import { ibanPlans } from "./NumberPlans.ts"
-import { phoneNumbers } from "./PhoneNumbers.ts"
-import { isSecretName } from "./SecretNames.ts"
-import { secret_shapes, webhook } from "./SecretShapes.ts"
-import { foreign_phrases } from "./SecretWords.ts"
-import type { TextPlace } from "./TextPlace.ts"
+import { isSecretName, foreign_phrases } from "./SecretNames.ts"
+import type { TextPlace } from "./PersonalNumbers.ts"
 
 /** How much of a text is read, in UTF-16 units; the rest is cut off and marked. */
 export const read_units_max = 16_000

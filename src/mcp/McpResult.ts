@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { Json } from "../value/Canonical.ts"
 import { canonical } from "../value/Canonical.ts"
 import { truncateUnits } from "../value/CutText.ts"
-import { parseExactly } from "../value/JsonNumber.ts"
+import { parseExactly } from "../value/JsonText.ts"
 import type { FileInput } from "../conversation/Part.ts"
 
 /** The answer to `tools/call`. Only that it is an object has been checked. */

@@ -1,7 +1,7 @@
 /** The operations on the agents of a service. */
 import { Schema } from "effect"
-import { AgentKindName } from "../agent/AgentKind.ts"
-import { UnhostedWork } from "../run/UnhostedWork.ts"
+import { AgentKindName } from "../agent/AgentSpec.ts"
+import { UnhostedWork } from "../run/RunItem.ts"
 import { AgentName, ConversationId, RunId } from "../value/Ids.ts"
 import { operation } from "./Operation.ts"
 

@@ -2,8 +2,7 @@
  * The operations on approvals, and decisions on them.
  */
 import { Schema } from "effect"
-import { Approval, ApprovalStatus } from "../approval/Approval.ts"
-import { AnyDecision, DecisionPayload } from "../approval/DecisionPayload.ts"
+import { Approval, ApprovalStatus, AnyDecision, DecisionPayload } from "../approval/Approval.ts"
 import { ApprovalId, RunId } from "../value/Ids.ts"
 import { UnknownCall } from "../run/UnknownCall.ts"
 import { operation } from "./Operation.ts"

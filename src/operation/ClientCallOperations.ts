@@ -2,7 +2,7 @@
  * The operations on calls whose results the client of a conversation sends, such as a browser.
  */
 import { Schema } from "effect"
-import { ClientAnswer, ClientCall } from "../approval/ClientCall.ts"
+import { ClientAnswer, ClientCall } from "../approval/Approval.ts"
 import { ApprovalId, ConversationId } from "../value/Ids.ts"
 import { operation } from "./Operation.ts"
 

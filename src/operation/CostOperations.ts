@@ -2,7 +2,7 @@
  * The operation that sums costs: of model turns, and of models that tools call.
  */
 import { Schema } from "effect"
-import { CostTotal } from "../cost/CostTotal.ts"
+import { CostTotal } from "../cost/TurnCost.ts"
 import { CostFilters } from "./Filters.ts"
 import { operation } from "./Operation.ts"
 

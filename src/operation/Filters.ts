@@ -2,7 +2,7 @@
  * The filters of the lists of runs, costs and dead letters, over HTTP and in code.
  */
 import { Schema } from "effect"
-import { CostGroup } from "../cost/CostTotal.ts"
+import { CostGroup } from "../cost/TurnCost.ts"
 import { DeadLetterStatus } from "../delivery/OutboxMessage.ts"
 import { AgentName, MessageId, RunId } from "../value/Ids.ts"
 import { WaitingFor } from "../run/RunItem.ts"

@@ -33,4 +33,4 @@ export const Filter = Schema.String.check(
   Schema.isPattern(/^[^\u0000]*$/, { expected: "a text without NUL" })
 )
 
-export { Reason } from "../approval/DecisionPayload.ts"
+export { Reason } from "../approval/Approval.ts"

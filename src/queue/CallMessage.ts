@@ -1,11 +1,13 @@
 /**
- * A tool call and its result as SemStreams' messages, which the tool queue carries.
+ * A tool call and its result as SemStreams' messages, which the tool queue carries, the subjects and consumers of these messages,
+ * and the refusal of a call that a person has to approve first.
  */
 import { Schema } from "effect"
 import { rejected_prefix } from "../conversation/Transcript.ts"
-import { ToolErrorKind } from "../error/ToolError.ts"
+import { ToolErrorKind, ToolPolicyError } from "../error/ToolError.ts"
 import type { Outcome } from "../run/RunEvent.ts"
 import { errorKindOf } from "../run/RunEvent.ts"
+import { truncateUnits } from "../value/CutText.ts"
 
 const Open = Schema.Record(Schema.String, Schema.Json)
 
@@ -68,3 +70,39 @@ export const resultOf = (call: CallMessage, outcome: Outcome): ResultMessage => 
     ...(call.trace_id === undefined ? undefined : { trace_id: call.trace_id })
   }
 }
+
+/** The beginning of the refusal of a call that a person has to approve first. */
+export const required_prefix = "approval_required: "
+
+export const approval_required_reason = "APPROVAL_REQUIRED"
+
+/** The refusal of a call that has not been approved, by its tool's name. */
+export const approvalRequired = (tool: string): ToolPolicyError =>
+  new ToolPolicyError({
+    kind: "permission",
+    reason: approval_required_reason,
+    message: `${required_prefix}Tool '${truncateUnits(tool, 64)}' requires human approval before execution`
+  })
+
+/** Whether a text is the refusal of a call that a person has to approve first. */
+export const isApprovalRequired = (text: string): boolean => text.startsWith(required_prefix)
+
+/** The subject of all calls of one tool, given by its plain name or registry key. */
+export const executeSubject = (tool: string): string => `tool.execute.${tool}`
+
+/** The subject of the one result of a call. */
+export const resultSubject = (call_id: string): string => `tool.result.${call_id}`
+
+const withSuffix = (name: string, suffix: string | undefined): string =>
+  suffix === undefined || suffix === "" ? name : `${name}-${suffix}`
+
+/** The name of the consumer of one tool's calls. */
+export const consumerNameForTool = (tool: string, suffix?: string): string =>
+  withSuffix(`tool-exec-${tool.replaceAll(/[._]/g, "-")}`, suffix)
+
+/** The name of the consumer of a whole subject, which may end in a wildcard. */
+export const consumerNameForSubject = (subject: string, suffix?: string): string =>
+  withSuffix(
+    `agentic-tools-${subject.replaceAll(".", "-").replaceAll(">", "all").replaceAll("*", "any")}`,
+    suffix
+  )

@@ -21,9 +21,8 @@ import { toolErrorFrom, classifyKind } from "../error/Classify.ts"
 import { isObject } from "../value/PlainObject.ts"
 import type { Outcome } from "../run/RunEvent.ts"
 import type { CallMessage, ResultMessage } from "./CallMessage.ts"
-import { approval_required_reason } from "./ApprovalRequired.ts"
-import { resultOf } from "./CallMessage.ts"
-import { isBeyondBytes } from "../value/Utf8.ts"
+import { approval_required_reason, resultOf } from "./CallMessage.ts"
+import { isBeyondBytes } from "../value/CutText.ts"
 
 /** Whether a queue accepts a text as a call's id or a tool's name: printable ASCII, which fits into any subject. */
 export const isMessageName = (name: string): boolean => /^[\x21-\x7e]{1,200}$/.test(name)

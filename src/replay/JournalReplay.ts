@@ -13,11 +13,10 @@ import type { RunInput } from "../run/RunDecider.ts"
 import { decide } from "../run/RunDecider.ts"
 import type { CallSettled, JournalEntry, RunEvent } from "../run/RunEvent.ts"
 import type { FoldState, RunState } from "../run/RunState.ts"
-import { isAccepted, emptyState, questionOf } from "../run/RunState.ts"
+import { isAccepted, emptyState, questionOf, frameOf } from "../run/RunState.ts"
 import { evolve } from "../run/RunFold.ts"
 import type { Divergence } from "./Divergence.ts"
 import { positionOf } from "./Divergence.ts"
-import { frameOf } from "../run/RunLookup.ts"
 
 export interface JournalReplay {
   /** The state after all events that were reproduced. */

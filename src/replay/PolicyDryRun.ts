@@ -4,7 +4,7 @@
  */
 import type { AgentName, CallId, RunId, Tenant } from "../value/Ids.ts"
 import { rootFrame, stepKey } from "../value/Ids.ts"
-import { agentOfRun } from "../run/RunLookup.ts"
+import { agentOfRun } from "../run/RunState.ts"
 import { stepOfCall } from "./Divergence.ts"
 import type { Roles } from "../principal/Principal.ts"
 import type { RunContext } from "../run/RunContext.ts"

@@ -8,7 +8,7 @@ import { truncateUnits } from "../value/CutText.ts"
 import { bounds_default, readJson } from "../value/BoundedJson.ts"
 import { CheckedJsonRecord } from "../value/JsonObject.ts"
 import { jsonSchemaCheck } from "../tool/ToolCodec.ts"
-import { refusalText } from "../schema/ValueRefused.ts"
+import { refusalText } from "../schema/SchemaIssues.ts"
 import { sanitiseText } from "../tool/Sanitise.ts"
 
 /** A JSON Schema of an object, draft 2020-12. */

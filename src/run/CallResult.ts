@@ -1,12 +1,25 @@
 /**
- * A call's result as the state of a run keeps it: what its model is shown. A long result is whole in the journal only, so that
- * the memory of a run does not grow with what its tools return.
+ * The results of calls: as the state of a run keeps them, which is what its model is shown, and those that no tool gave. A long
+ * result is whole in the journal only, so that the memory of a run does not grow with what its tools return.
  */
 import { Option, Schema } from "effect"
 import type { TranscriptEntry } from "../conversation/Transcript.ts"
 import { isLong, modelCopy } from "../conversation/Transcript.ts"
-import type { CallSettled, RunEvent } from "./RunEvent.ts"
+import type { CallSettled, RunEvent, Outcome } from "./RunEvent.ts"
 import type { CallPhase, CallState } from "./RunState.ts"
+import { failureOf, ToolPolicyError } from "../error/ToolError.ts"
+import type { CallId } from "../value/Ids.ts"
+
+export const callSettled = (call: CallId, outcome: Outcome): RunEvent => ({
+  _tag: "CallSettled",
+  call,
+  outcome
+})
+
+export const policyFailure = (reason: string, message: string): Outcome => ({
+  _tag: "Failed",
+  error: failureOf(new ToolPolicyError({ kind: "permission", reason, message }))
+})
 
 type Settled = Extract<CallPhase, { readonly _tag: "Settled" }>
 

@@ -5,7 +5,7 @@
 import type { AgentName } from "../value/Ids.ts"
 import type { Pins } from "./RunEvent.ts"
 import type { RunState } from "./RunState.ts"
-import { frameOf } from "./RunLookup.ts"
+import { frameOf } from "./RunState.ts"
 
 /**
  * One thing that a process hosts or does not, as text: an agent (`scan`); exactly this version of an agent

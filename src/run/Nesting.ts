@@ -1,9 +1,9 @@
 /**
- * Where a run stands among runs that start one another through another system: a run invokes a workflow of a host platform,
- * and the workflow sends a message to an agent. Its depth and what is left of the outer run's budget travel in the header
- * `baggage` (W3C Baggage), which instrumented services pass on by themselves.
+ * How a run is known to other processes: where it stands among runs that start one another through another system (a run invokes a
+ * workflow of a host platform, and the workflow sends a message to an agent), and the span that it belongs to. Both travel in
+ * headers of W3C that instrumented services pass on by themselves: `baggage` and `traceparent`.
  */
-import { BigDecimal, Result, Schema } from "effect"
+import { BigDecimal, Result, Schema, Tracer } from "effect"
 import { Decimal, parseDecimal } from "../value/Decimal.ts"
 import type { RunLimits } from "./RunLimits.ts"
 
@@ -92,4 +92,21 @@ export const nestingOf = (
   }
   if (Object.keys(found).length === 0) return Result.succeed(undefined)
   return Result.mapError(decode(found), () => malformed)
+}
+
+const written = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/
+
+export const traceparentOf = ({ sampled, spanId, traceId }: Tracer.AnySpan): string =>
+  `00-${traceId.padStart(32, "0")}-${spanId}-${sampled ? "01" : "00"}`
+
+/** Undefined if it is no such text, or has an id of zeros alone. */
+export const spanOf = (traceparent: string): Tracer.ExternalSpan | undefined => {
+  const [, traceId, spanId, flags] = written.exec(traceparent) ?? []
+  if (traceId === undefined || spanId === undefined || flags === undefined) return undefined
+  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined
+  return Tracer.externalSpan({
+    traceId,
+    spanId,
+    sampled: Number.parseInt(flags, 16) % 2 === 1
+  })
 }

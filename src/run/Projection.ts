@@ -8,8 +8,9 @@ import type { ConversationMessage } from "../conversation/Conversation.ts"
 import type { TaskStatus } from "../delivery/AgentTask.ts"
 import type { Spending } from "../cost/Spending.ts"
 import type { TurnCost } from "../cost/TurnCost.ts"
-import type { AgentName, ApprovalId, CallId, RunId } from "../value/Ids.ts"
-import type { Question, RunEnded, RunEvent, Usage } from "./RunEvent.ts"
+import type { AgentName, ApprovalId, CallId, RunId, Tenant } from "../value/Ids.ts"
+import type { Question, RunEnded, RunEvent, Usage, JournalEntry } from "./RunEvent.ts"
+import type { RunState } from "./RunState.ts"
 
 interface ApprovalChange {
   readonly id: ApprovalId
@@ -249,3 +250,23 @@ export const project = (run: RunId, events: ReadonlyArray<RunEvent>, at: number)
   for (const event of events) draft = withEvent(draft, run, event, offset++, at)
   return draft ?? nothing
 }
+
+const isOpen = (state: RunState, id: ApprovalId): boolean =>
+  state.question?.approval === id ||
+  state.open.some(({ phase }) => phase._tag === "AwaitingApproval" && phase.request.approval === id)
+
+/** In the order in which they were requested. `state` is the fold of all of `entries`. */
+export const restoredRecords = (
+  run: { readonly run_id: RunId; readonly tenant: Tenant },
+  entries: ReadonlyArray<JournalEntry>,
+  state: RunState
+): ReadonlyArray<Approval> =>
+  entries.flatMap(({ at, event }) =>
+    (event._tag === "ApprovalRequested" || event._tag === "ClientRequested") &&
+    isOpen(state, event.approval)
+      ? project(run.run_id, [event], at).requested.map((request) => ({
+          ...request,
+          tenant: run.tenant
+        }))
+      : []
+  )

@@ -1,8 +1,19 @@
 /**
- * What a model's provider did by itself during a turn: tools that it ran (a search, code, a remote MCP server's), and the sources
- * that its text refers to. Its agent declares which it may run (`provider_tools`); nothing here runs it again.
+ * How a model's turn ended, in words that are the same for every provider, and what its provider did by itself meanwhile: tools
+ * that it ran (a search, code, a remote MCP server's), and the sources that the text refers to. The agent declares which tools it
+ * may run (`provider_tools`); nothing here runs them again.
  */
 import { Schema } from "effect"
+
+export const FinishReason = Schema.Literals([
+  "stop",
+  "tool_calls",
+  "length",
+  "content_filter",
+  "refusal",
+  "other"
+])
+export type FinishReason = typeof FinishReason.Type
 
 /** The most that is kept of one turn; what is beyond is counted. */
 export const ran_max = 200

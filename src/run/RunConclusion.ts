@@ -6,7 +6,7 @@ import { callOpening, rootFrame } from "../value/Ids.ts"
 import type { Breach } from "./RunBreach.ts"
 import { breachOf, breachText, lastStep, onBreach } from "./RunBreach.ts"
 import { filtered_reason, incompleteNote } from "./IncompleteTurn.ts"
-import { policyFailure, callSettled } from "./CallRefusal.ts"
+import { policyFailure, callSettled } from "./CallResult.ts"
 import type {
   ApprovalRequested,
   EndStatus,
@@ -15,7 +15,7 @@ import type {
   RunStopping
 } from "./RunEvent.ts"
 import type { CallState, FrameState, RunState } from "./RunState.ts"
-import { frameOf } from "./RunLookup.ts"
+import { frameOf } from "./RunState.ts"
 
 /** The event that ends an open call of a stopping run; undefined while the call must be waited for. */
 const callClosed = (state: RunState, call: CallState, by: string): RunEvent | undefined => {

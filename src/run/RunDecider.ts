@@ -28,11 +28,10 @@ import type {
   RunStopping
 } from "./RunEvent.ts"
 import type { CallPhase, CallState, RunState } from "./RunState.ts"
-import { questionOf } from "./RunState.ts"
-import { policyFailure, callSettled } from "./CallRefusal.ts"
+import { questionOf, findCall, callOf, frameOf } from "./RunState.ts"
+import { policyFailure, callSettled } from "./CallResult.ts"
 import { turnFailed, turnFinished, wantsTurn } from "./TurnDecision.ts"
-import { mayCompact } from "./RunCompaction.ts"
-import { findCall, callOf, frameOf } from "./RunLookup.ts"
+import { mayCompact } from "./StepFold.ts"
 
 /** A model's finished turn, before its frame and step are added. */
 export type Turn = Omit<ModelTurned, "_tag" | "frame" | "step" | "files" | "given"> & {

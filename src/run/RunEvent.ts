@@ -8,8 +8,7 @@ import { FrameCut, HistoryCut } from "../conversation/Cut.ts"
 import { CheckedJson, CheckedJsonRecord } from "../value/JsonObject.ts"
 import { FilePart, Part } from "../conversation/Part.ts"
 import { Spending } from "../cost/Spending.ts"
-import { TurnCost } from "../cost/TurnCost.ts"
-import { Usage } from "../cost/Usage.ts"
+import { TurnCost, Usage } from "../cost/TurnCost.ts"
 import { ToolErrorClass, ToolErrorKind, ToolFailure } from "../error/ToolError.ts"
 import {
   Address,
@@ -26,13 +25,12 @@ import { Authorized } from "../permission/Authorization.ts"
 import { Role, Roles } from "../principal/Principal.ts"
 import { Permission } from "../tool/SideEffects.ts"
 import { OnLoss } from "../tool/ToolSpec.ts"
-import { FinishReason } from "./FinishReason.ts"
-import { ProviderRan, Source } from "./ProviderWork.ts"
+import { FinishReason, ProviderRan, Source } from "./ProviderWork.ts"
 import { Nesting } from "./Nesting.ts"
 import { LimitName, RunLimits } from "./RunLimits.ts"
 
-export { Usage } from "../cost/Usage.ts"
-export { FinishReason } from "./FinishReason.ts"
+export { Usage } from "../cost/TurnCost.ts"
+export { FinishReason } from "./ProviderWork.ts"
 
 /** A call as the model proposed it. `model_id` is the model's own id for it, which may repeat and identifies nothing here. */
 export const ProposedCall = Schema.Struct({

@@ -5,7 +5,7 @@ import type { AgentName, CallId, FrameId } from "../value/Ids.ts"
 import { frameOpenedBy, rootFrame } from "../value/Ids.ts"
 import { appended } from "../value/ShortList.ts"
 import { heldUnitsOf } from "./HeldUnits.ts"
-import { foldCompaction } from "./RunCompaction.ts"
+import { foldCompaction, foldResult, foldTurn, moveTo, proposedPhase } from "./StepFold.ts"
 import type {
   ApprovalDecided,
   ApprovalRequested,
@@ -14,11 +14,17 @@ import type {
   HandedOff,
   RunEvent
 } from "./RunEvent.ts"
-import { agentOfRun, callOf, frameOf } from "./RunLookup.ts"
+import {
+  agentOfRun,
+  callOf,
+  frameOf,
+  emptyState,
+  isAccepted,
+  questionOf,
+  chargeTool,
+  extendLimit
+} from "./RunState.ts"
 import type { CallPhase, FoldState, FrameState, RunState } from "./RunState.ts"
-import { emptyState, isAccepted, questionOf } from "./RunState.ts"
-import { chargeTool, extendLimit } from "./RunUsage.ts"
-import { foldResult, foldTurn, moveTo, proposedPhase } from "./StepFold.ts"
 
 const openFrame = (
   state: FoldState,

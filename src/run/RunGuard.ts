@@ -8,7 +8,7 @@ import { sanitiseText } from "../tool/Sanitise.ts"
 import { isCompleteFinish } from "./IncompleteTurn.ts"
 import type { ModelTurned, Outcome } from "./RunEvent.ts"
 import type { CallState, RunState } from "./RunState.ts"
-import { callOf, frameOf } from "./RunLookup.ts"
+import { callOf, frameOf } from "./RunState.ts"
 
 /** Reasons of results that only the model can fix. */
 const mistakes: ReadonlySet<string> = new Set([

@@ -1,13 +1,17 @@
 /**
- * A run as lists show it, made of its task, its head and its handoffs. No other events are read for it.
+ * A run as lists show it, made of its task, its head and its handoffs without reading other events, and an event as people are
+ * shown it.
  */
 import { Schema } from "effect"
 import { truncateUnits } from "../value/CutText.ts"
 import type { AgentTask } from "../delivery/AgentTask.ts"
 import { TaskStatus } from "../delivery/AgentTask.ts"
-import { AgentName, ConversationId, RunId } from "../value/Ids.ts"
-import { agentOfRun } from "./RunLookup.ts"
-import { RunStatus } from "./RunState.ts"
+import { AgentName, ConversationId, RunId, Tenant } from "../value/Ids.ts"
+import { agentOfRun, RunStatus } from "./RunState.ts"
+import { redact } from "../error/Redaction.ts"
+import { isSecretName } from "../error/SecretNames.ts"
+import type { RunContext } from "./RunContext.ts"
+import type { RunEvent } from "./RunEvent.ts"
 import { UnknownCall } from "./UnknownCall.ts"
 
 /** What a run waits for: a decision, or an operator who settles an unknown call. */
@@ -68,3 +72,33 @@ export const runItem = (
   unknown_calls,
   ...(quarantined ? { quarantined } : undefined)
 })
+
+export const UnhostedWork = Schema.Struct({
+  tenant: Tenant,
+  agent: AgentName,
+  /** Only exactly this version of the agent will do: its definition's digest, a dot, its tools'. Absent = any will. */
+  version: Schema.optionalKey(Schema.String),
+  /** Only the agent with exactly this tool will do, by its registry key: one of its calls was lost on its way. */
+  tool: Schema.optionalKey(Schema.String),
+  /** Messages and runs that are not over. */
+  count: Schema.Int,
+  /** When the oldest was accepted; ms since 1970. */
+  oldest_at: Schema.Int
+}).annotate({ identifier: "UnhostedWork" })
+export interface UnhostedWork extends Schema.Schema.Type<typeof UnhostedWork> {}
+
+const shown = (value: Schema.Json, name?: string): Schema.Json => {
+  if (name !== undefined && isSecretName(name, value)) return "[redacted]"
+  if (typeof value === "string") return redact(value)
+  if (typeof value !== "object" || value === null) return value
+  if (Array.isArray(value)) return value.map((item) => shown(item, name))
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, shown(member, name)])
+  )
+}
+
+/** The event as people are shown it: the context of a run without secrets and personal data. */
+export const shownEvent = (event: RunEvent): RunEvent =>
+  event._tag === "RunAccepted" && event.context !== undefined
+    ? { ...event, context: shown(event.context) as RunContext }
+    : event

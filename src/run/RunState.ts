@@ -2,12 +2,12 @@
  * The state of a run: the fold of its events. It is changed in place, because a new state per step costs more the longer the run
  * is (bench row `history`), so each has one owner.
  */
-import { Schema } from "effect"
+import { Schema, BigDecimal } from "effect"
 import type { Decision } from "../approval/Approval.ts"
 import type { FrameCut, HistoryCut } from "../conversation/Cut.ts"
 import type { FilePart } from "../conversation/Part.ts"
 import type { TranscriptEntry } from "../conversation/Transcript.ts"
-import type { AgentName, ApprovalId, CallId, FrameId } from "../value/Ids.ts"
+import type { AgentName, ApprovalId, CallId, FrameId, Address } from "../value/Ids.ts"
 import type { OnLoss } from "../tool/ToolSpec.ts"
 import type {
   ApprovalRequested,
@@ -24,8 +24,99 @@ import type {
   RunStopping
 } from "./RunEvent.ts"
 import type { Source } from "./ProviderWork.ts"
-import type { RunUsage } from "./RunUsage.ts"
-import { emptyUsage } from "./RunUsage.ts"
+import { parseDecimal } from "../value/Decimal.ts"
+import type { Spending } from "../cost/Spending.ts"
+import type { TurnCost, Usage } from "../cost/TurnCost.ts"
+import type { LimitName } from "./RunLimits.ts"
+
+export interface RunUsage {
+  /** Of the largest turn so far. */
+  turn_tokens_most: number
+  /** Some of the tokens are an estimate, because a provider counted none. */
+  tokens_estimated: boolean
+  turn_cost_most: BigDecimal.BigDecimal | undefined
+  /** Of the first turn that has a price; undefined before it. */
+  currency: string | undefined
+  cost: BigDecimal.BigDecimal | undefined
+  /** Turns, also those of tools, whose cost is not known or is in another currency. */
+  unpriced_turns: number
+  /** Calls beyond `calls_max`. */
+  calls_refused: number
+  /** Uses of tools that providers ran by themselves: calls, too. */
+  provider_uses: number
+  /** Failures of equal calls since one succeeded, and the highest count so far. */
+  failures: Map<string, number> | undefined
+  repeats: number
+  /** Turns in a row with nothing but mistakes of the model's own. */
+  mistakes: number
+  /** The last such mistake, in words for an operator, at most 300 UTF-16 units; undefined = none yet. */
+  mistake: string | undefined
+  /** `wall_ms_max` has passed. */
+  timed_out: boolean
+  /** How often people have extended a limit. */
+  extended: Map<LimitName, number> | undefined
+}
+
+export const emptyUsage = (): RunUsage => ({
+  turn_tokens_most: 0,
+  tokens_estimated: false,
+  turn_cost_most: undefined,
+  currency: undefined,
+  cost: undefined,
+  unpriced_turns: 0,
+  calls_refused: 0,
+  provider_uses: 0,
+  failures: undefined,
+  repeats: 0,
+  mistakes: 0,
+  mistake: undefined,
+  timed_out: false,
+  extended: undefined
+})
+
+/** The tokens of a turn. */
+export const tokensOf = (used: RunUsage, usage: Usage): number => {
+  const tokens = usage.input_tokens + usage.output_tokens
+  if (tokens > used.turn_tokens_most) used.turn_tokens_most = tokens
+  if (usage.estimated === true) used.tokens_estimated = true
+  return tokens
+}
+
+/** Adds a cost. Gives the amount; undefined where it is not known. */
+const add = (used: RunUsage, cost: TurnCost, turns: number): BigDecimal.BigDecimal | undefined => {
+  if (cost._tag === "Unpriced" || cost.currency !== (used.currency ??= cost.currency)) {
+    used.unpriced_turns += turns
+    return undefined
+  }
+  const amount = parseDecimal(cost.amount)
+  used.cost = used.cost === undefined ? amount : BigDecimal.sum(used.cost, amount)
+  return amount
+}
+
+export const chargeTurn = (used: RunUsage, cost: TurnCost): void => {
+  const amount = add(used, cost, 1)
+  if (amount === undefined) return
+  if (used.turn_cost_most === undefined || BigDecimal.isGreaterThan(amount, used.turn_cost_most)) {
+    used.turn_cost_most = amount
+  }
+}
+
+/** Charges what a tool's body spent, and gives its tokens. It is no turn of the run, so the reserve for turns does not grow. */
+export const chargeTool = (used: RunUsage, { uses }: Spending): number => {
+  let tokens = 0
+  for (const { cost, turns = 1, usage } of uses) {
+    if (usage !== undefined) tokens += usage.input_tokens + usage.output_tokens
+    if (cost !== undefined) add(used, cost, turns)
+  }
+  return tokens
+}
+
+/** An approval has extended a limit. */
+export const extendLimit = (used: RunUsage, limit: LimitName): void => {
+  const extended = (used.extended ??= new Map<LimitName, number>())
+  extended.set(limit, (extended.get(limit) ?? 0) + 1)
+  if (limit === "wall_ms_max") used.timed_out = false
+}
 
 export type CallPhase =
   | { readonly _tag: "Proposed" }
@@ -233,4 +324,56 @@ export const isParkable = (state: FoldState): boolean => {
     if (tag !== "AwaitingApproval" && tag !== "Unknown" && tag !== "Delegated") return false
   }
   return true
+}
+
+/** The agent that a run begins with. */
+export const agentOfRun = ({
+  address,
+  agent
+}: {
+  readonly address: Address
+  readonly agent?: AgentName | undefined
+}): AgentName => agent ?? address.agent
+
+/** Who has handed the frame over, once the turn that it is in is over. Undefined = nobody. */
+export const handedBy = ({
+  agent,
+  handed_by,
+  next
+}: Pick<FrameState, "agent" | "handed_by" | "next">): ReadonlyArray<AgentName> | undefined =>
+  next === undefined ? handed_by : [...new Set([...(handed_by ?? []), agent])]
+
+// What most lookups look for is the only open call or frame, which is found without a map (bench row `step`).
+
+export const findCall = (
+  { calls, open }: Pick<RunState, "calls" | "open">,
+  id: CallId
+): CallState | undefined => {
+  const first = open[0]
+  return first !== undefined && first.id === id ? first : calls.get(id)
+}
+
+export const findFrame = (
+  { frames, openFrames }: Pick<RunState, "frames" | "openFrames">,
+  id: FrameId
+): FrameState | undefined => {
+  const first = openFrames[0]
+  return first !== undefined && first.id === id ? first : frames.get(id)
+}
+
+/** Throws a TypeError where the run has no such call: its journal does not fold, and the run goes into quarantine. */
+export const callOf = (state: Pick<RunState, "calls" | "open">, id: CallId): CallState => {
+  const call = findCall(state, id)
+  if (call === undefined) throw new TypeError("the run has no such call")
+  return call
+}
+
+/** Throws a TypeError where the run has no such frame. */
+export const frameOf = (
+  state: Pick<RunState, "frames" | "openFrames">,
+  id: FrameId
+): FrameState => {
+  const frame = findFrame(state, id)
+  if (frame === undefined) throw new TypeError("the run has no such frame")
+  return frame
 }

@@ -1,5 +1,5 @@
 /**
- * Folds a turn and the results of its calls into a run's state.
+ * Folds a turn, the results of its calls and a compaction into a run's state.
  */
 import type { CallId } from "../value/Ids.ts"
 import { callId } from "../value/Ids.ts"
@@ -7,12 +7,12 @@ import { appended } from "../value/ShortList.ts"
 import { answerText, resultEntry, settledPhase } from "./CallResult.ts"
 import { unfitText } from "./AnswerSchema.ts"
 import { callsMax, callsUsed } from "./RunBreach.ts"
-import type { CallSettled, ModelTurned, ProposedCall } from "./RunEvent.ts"
+import type { CallSettled, ModelTurned, ProposedCall, Compacted } from "./RunEvent.ts"
 import { isCompleteFinish } from "./IncompleteTurn.ts"
 import { emptyText, isMistake, mistakeOf, recount } from "./RunGuard.ts"
-import type { CallPhase, CallState, RunState } from "./RunState.ts"
-import { chargeTurn, tokensOf } from "./RunUsage.ts"
-import { callOf, frameOf, handedBy } from "./RunLookup.ts"
+import type { CallPhase, CallState, RunState, FrameState } from "./RunState.ts"
+import { chargeTurn, tokensOf, callOf, frameOf, handedBy } from "./RunState.ts"
+import { cutTranscript } from "../conversation/Compaction.ts"
 
 /** Folds a turn: it is its frame's answer, or has calls. With neither, the frame has another turn. */
 export const foldTurn = (state: RunState, event: ModelTurned) => {
@@ -144,4 +144,22 @@ export const foldResult = (state: RunState, call: CallState, event: CallSettled)
   }
   state.used.mistakes = mistaken ? state.used.mistakes + 1 : 0
   if (mistaken) state.used.mistake = mistakeOf(call, outcome)
+}
+
+/** A prompt is cut once before each turn, and once more where the provider still refuses it. */
+export const mayCompact = (frame: FrameState, cause: Compacted["cause"]): boolean =>
+  frame.compacted?.step !== frame.step + 1 ||
+  (cause === "refused" && frame.compacted.cause === "bound")
+
+export const foldCompaction = (state: RunState, event: Compacted) => {
+  const frame = frameOf(state, event.frame)
+  if (event.usage !== undefined) state.tokens += tokensOf(state.used, event.usage)
+  if (event.cost !== undefined) chargeTurn(state.used, event.cost)
+  if (event.history !== undefined) state.past = event.history
+  if (event.own !== undefined) {
+    frame.transcript = cutTranscript(frame.transcript, frame.step, frame.cut, event.own)
+    frame.cut = event.own
+  }
+  frame.compacted = event
+  if (event.cause === "refused") frame.tokens_refused = event.tokens_before
 }

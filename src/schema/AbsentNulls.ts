@@ -5,7 +5,7 @@
 import { Cause, Exit } from "effect"
 import { isSameJson } from "../value/Canonical.ts"
 import { isObject } from "../value/PlainObject.ts"
-import { refusalPaths } from "./ValueRefused.ts"
+import { refusalPaths } from "./SchemaIssues.ts"
 
 type Decode = (value: unknown) => Exit.Exit<unknown, unknown>
 

@@ -1,9 +1,12 @@
 /**
- * Patterns of foreign schemas, matched in linear time by RE2's engine, which does not backtrack. A pattern that RE2 does not
- * support (look-ahead, back references) is refused when the schema is read and not when a text is matched.
+ * Patterns of foreign schemas, matched in linear time by RE2's engine, which does not backtrack, and schemas made from JSON Schema
+ * with such patterns in place of their own. A pattern that RE2 does not support (look-ahead, back references) is refused when the
+ * schema is read and not when a text is matched.
  */
-import { Result } from "effect"
+import { Result, Schema, SchemaRepresentation } from "effect"
 import { RE2JS } from "re2js"
+import { truncateUnits } from "../value/CutText.ts"
+import { canonical } from "../value/Canonical.ts"
 
 /** The longest pattern, in characters. The matching time for each character of a text grows with it. */
 const pattern_units_max = 2_000
@@ -81,3 +84,60 @@ export const linearPattern = (source: string): Result.Result<LinearPattern, stri
     }
   )
 }
+
+const linear: SchemaRepresentation.FilterReviver<{
+  readonly source: string
+  readonly flags: string
+}> = {
+  ...SchemaRepresentation.isPatternReviver,
+  revive: ({ annotations, payload: { source } }) => {
+    const pattern = Result.getOrThrowWith(linearPattern(source), (why) => new Error(why))
+    const expected = `a string matching the RegExp ${truncateUnits(source, 200)}`
+    return Schema.makeFilter((text: string) => pattern.test(text), { expected, ...annotations })
+  }
+}
+
+/**
+ * Checks `uniqueItems` by the items' canonical texts, in time linear in their size. Comparing pairs would take quadratic time.
+ */
+const unique: SchemaRepresentation.FilterReviver<null> = {
+  ...SchemaRepresentation.isUniqueReviver,
+  revive: ({ annotations }) =>
+    Schema.makeFilter(
+      (items: ReadonlyArray<unknown>) => new Set(items.map(canonical)).size === items.length,
+      { expected: "an array with unique items", ...annotations }
+    )
+}
+
+/** Revivers for every check that a JSON Schema can contain. */
+const revivers: ReadonlyArray<SchemaRepresentation.AnyReviver> = [
+  SchemaRepresentation.JsonReviver,
+  SchemaRepresentation.MutableJsonReviver,
+  linear,
+  SchemaRepresentation.isFiniteReviver,
+  SchemaRepresentation.isGreaterThanReviver,
+  SchemaRepresentation.isGreaterThanOrEqualToReviver,
+  SchemaRepresentation.isIntReviver,
+  SchemaRepresentation.isLessThanReviver,
+  SchemaRepresentation.isLessThanOrEqualToReviver,
+  SchemaRepresentation.isMaxCodePointsReviver,
+  SchemaRepresentation.isMinCodePointsReviver,
+  SchemaRepresentation.isMaxLengthReviver,
+  SchemaRepresentation.isMinLengthReviver,
+  SchemaRepresentation.isMaxPropertiesReviver,
+  SchemaRepresentation.isMinPropertiesReviver,
+  SchemaRepresentation.isMultipleOfReviver,
+  SchemaRepresentation.isPropertyNamesReviver,
+  unique
+]
+
+/**
+ * Returns the schema with linear checks; the same schema if it has no pattern and no `uniqueItems`. Throws if a pattern cannot
+ * run in linear time.
+ */
+export const withLinearPatterns = (schema: Schema.Top, json_schema: unknown): Schema.Top =>
+  /"(?:pattern|uniqueItems)/.test(JSON.stringify(json_schema))
+    ? SchemaRepresentation.fromRepresentation(SchemaRepresentation.toRepresentation(schema.ast), {
+        revivers
+      })
+    : schema

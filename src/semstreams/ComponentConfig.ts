@@ -12,7 +12,7 @@ import { read_only_groups } from "../tool/ToolGroup.ts"
 import type { ToolGroup } from "../tool/ToolGroup.ts"
 import { timeoutMs } from "./ToolTimeout.ts"
 import { timeout_ms_default } from "../tool/ToolSpec.ts"
-import { consumerNameForSubject } from "../queue/QueueSubjects.ts"
+import { consumerNameForSubject } from "../queue/CallMessage.ts"
 
 const Port = Schema.Struct({
   name: Schema.NonEmptyString,

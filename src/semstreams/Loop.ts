@@ -11,7 +11,7 @@ import { evolve } from "../run/RunFold.ts"
 import type { FoldState } from "../run/RunState.ts"
 import * as RunStates from "../run/RunState.ts"
 import { callIdOf } from "./ApprovalMessages.ts"
-import { required_prefix } from "../queue/ApprovalRequired.ts"
+import { required_prefix } from "../queue/CallMessage.ts"
 
 export const LoopState = Schema.Literals([
   "exploring",

@@ -4,7 +4,7 @@
  */
 import { Effect, Exit, Result, Schema } from "effect"
 import * as Tool from "effect/ai/Tool"
-import type { CallPermission } from "../permission/CallPermission.ts"
+import type { CallPermission } from "../permission/Policy.ts"
 import type { CallGovernance } from "./Governance.ts"
 import { descriptionOf, specOf } from "./Governance.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"

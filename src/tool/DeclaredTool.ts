@@ -13,9 +13,8 @@
  * The handler returns an Effect, a promise or a value; schemas are Effect Schemas or any Standard Schema. The declaration is a
  * family of one tool, to be listed in `tools: [refund]`. If a service of the handler is not provided, it does not compile.
  */
-import type { Context } from "effect"
+import type { Context, Schema } from "effect"
 import { Effect } from "effect"
-import type { Schema } from "effect"
 import type { ToolError } from "../error/ToolError.ts"
 import type { CallGovernance } from "./Governance.ts"
 import { declaredSpec } from "./DeclaredSpec.ts"
@@ -24,10 +23,11 @@ import type {
   FunctionHandler,
   GovernedTool,
   Precondition,
-  Reconciled
+  Reconciled,
+  Interceptor
 } from "./GovernedTool.ts"
 import { bindTool, preconditionHandler } from "./GovernedTool.ts"
-import { misplaced_secret, place_secret, secretMembers } from "../run/ContextSecrets.ts"
+import { misplaced_secret, place_secret, secretMembers } from "../run/RunContext.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
 import type { AnySchema, Decoded, HandlerOutput } from "./ToolCodec.ts"
@@ -175,4 +175,31 @@ export const tool = <
     return [governed] as const
   })
   return Object.assign(family, { spec: Effect.map(made, ({ spec }) => spec), body })
+}
+
+const intercepted = <R>(tool: GovernedTool<R>, interceptor: Interceptor): GovernedTool<R> => ({
+  ...tool,
+  handler: { _tag: "Intercepted", spec: tool.spec, interceptor, handler: tool.handler }
+})
+
+/** The same family with every tool wrapped by the interceptor. The interceptor may be built from services. */
+export const wrap = <
+  R,
+  E,
+  RX,
+  Made extends Interceptor | Effect.Effect<Interceptor, unknown, unknown>
+>(
+  family: Effect.Effect<ReadonlyArray<GovernedTool<R>>, E, RX>,
+  interceptor: Made
+): Effect.Effect<
+  ReadonlyArray<GovernedTool<R>>,
+  E | Effect.Error<Made>,
+  RX | Effect.Services<Made>
+> => {
+  const made = (
+    Effect.isEffect(interceptor) ? interceptor : Effect.succeed(interceptor as Interceptor)
+  ) as Effect.Effect<Interceptor, Effect.Error<Made>, Effect.Services<Made>>
+  return Effect.zipWith(family, made, (tools, interceptor) =>
+    tools.map((tool) => intercepted(tool, interceptor))
+  )
 }

@@ -5,7 +5,7 @@
 import { Effect, Schema } from "effect"
 import type { Requires } from "../capability/Capability.ts"
 import { requiredCapabilities } from "../capability/Capability.ts"
-import type { CallPermission } from "../permission/CallPermission.ts"
+import type { CallPermission } from "../permission/Policy.ts"
 import type { Role } from "../principal/Principal.ts"
 import type { Time, Timed } from "../value/Times.ts"
 import { inMilliseconds } from "../value/Times.ts"

@@ -6,7 +6,7 @@ import type { SchemaIssue } from "effect"
 import { firstSchemaIssue } from "../schema/SchemaIssues.ts"
 import { truncateUnits } from "../value/CutText.ts"
 import { Role } from "../principal/Principal.ts"
-import { didYouMean } from "../value/Nearest.ts"
+import { didYouMean, suggestNames } from "../value/Nearest.ts"
 
 /**
  * A tool's declaration is invalid. `message` names the tool, the field and the fix; `field` is a path such as
@@ -110,5 +110,22 @@ export const misdeclaredByIssue = (
         path.join("."),
         `no tool has this field.${didYouMean(truncateUnits(field, 64), names)}`,
         "Leave it out, or correct its name"
+      )
+}
+
+/** The error for the first option that is unknown; undefined = all options are known. */
+export const strayOption = <Options extends object>(
+  tool: string,
+  options: Options,
+  known: Readonly<Record<keyof Options, true>>
+): MisdeclaredTool | undefined => {
+  const stray = Object.keys(options).find((name) => !Object.hasOwn(known, name))
+  return stray === undefined
+    ? undefined
+    : misdeclared(
+        tool,
+        stray,
+        `there is no such option.${suggestNames(stray, Object.keys(known))}`,
+        "Leave it out"
       )
 }

@@ -4,7 +4,7 @@
  */
 import { Effect, Result, Schema } from "effect"
 import { truncateUnits } from "../value/CutText.ts"
-import { ToolUserError } from "../error/ToolError.ts"
+import { ToolUserError, ToolPolicyError } from "../error/ToolError.ts"
 import type { GovernedTool } from "./GovernedTool.ts"
 import { didYouMean } from "../value/Nearest.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
@@ -205,3 +205,22 @@ export const refusalOf = (error: ToolNotFound | AmbiguousTool): ToolUserError =>
     reason: error._tag === "ToolNotFound" ? "UNKNOWN_TOOL" : "AMBIGUOUS_TOOL",
     message: error.message
   })
+
+export type Allowlist = ReadonlyArray<string> | null | undefined
+
+export const isAllowed = (allowed: Allowlist, name: string): boolean =>
+  allowed === null || allowed === undefined || allowed.length === 0 || allowed.includes(name)
+
+/** The refusal of one call, of the same kind as that of an unknown tool. */
+export const notAllowed = (name: string): ToolPolicyError =>
+  new ToolPolicyError({
+    kind: "not_found",
+    reason: "NOT_ALLOWED",
+    message: `tool '${truncateUnits(name, 64)}' is not allowed`
+  })
+
+/** The reason why a batch cannot run, which lists every name that is not allowed; null = it can run. */
+export const refusalOfBatch = (allowed: Allowlist, names: ReadonlyArray<string>): string | null => {
+  const refused = names.filter((name) => !isAllowed(allowed, name))
+  return refused.length === 0 ? null : `disallowed tools: ${refused.join(", ")}`
+}

@@ -14,8 +14,8 @@
 import { Result } from "effect"
 import { truncateUnits } from "../value/CutText.ts"
 import { bounds_result, depth_max } from "../value/BoundedJson.ts"
-import { isRawNumber } from "../value/JsonNumber.ts"
-import { ValueRefused } from "../schema/ValueRefused.ts"
+import { isRawNumber } from "../value/JsonText.ts"
+import { ValueRefused } from "../schema/SchemaIssues.ts"
 
 interface Walk {
   values: number

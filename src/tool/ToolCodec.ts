@@ -16,21 +16,26 @@ import type { StandardSchema } from "effect"
 import { truncateUnits } from "../value/CutText.ts"
 import { ignoreRejection } from "../value/IgnoredRejection.ts"
 import { copyWithin, depth_max } from "../value/BoundedJson.ts"
-import { effectDecoder, jsonDecoder, strictly } from "../schema/EffectDecoder.ts"
+import {
+  effectDecoder,
+  jsonDecoder,
+  strictly,
+  flatNames,
+  hasOnly,
+  withFiniteNumbers
+} from "../schema/EffectDecoder.ts"
 import { nullAsAbsent } from "../schema/AbsentNulls.ts"
-import { withFiniteNumbers } from "../schema/FiniteNumbers.ts"
-import { flatNames, hasOnly } from "../schema/FlatObject.ts"
-import { isPlainSchema } from "../schema/PlainSchema.ts"
+import { isPlainSchema } from "../schema/SchemaShape.ts"
 import {
   checkDefinitions,
   definitionOf,
   isDeeper,
-  valueDepthMax
+  valueDepthMax,
+  withDefinitions
 } from "../schema/SchemaDefinitions.ts"
 import { resultJson } from "./ResultJson.ts"
-import { withDefinitions } from "../schema/SchemaReferences.ts"
-import { withLinearPatterns } from "../schema/SchemaPatterns.ts"
-import { ValueRefused } from "../schema/ValueRefused.ts"
+import { withLinearPatterns } from "../schema/LinearPattern.ts"
+import { ValueRefused } from "../schema/SchemaIssues.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
 

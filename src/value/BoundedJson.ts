@@ -8,9 +8,17 @@
 import { Result, Schema } from "effect"
 import { truncateUnits } from "./CutText.ts"
 import { isPlainObject } from "./PlainObject.ts"
-import { endOfNumber, endOfString, nameOf, quote, skipWhitespace } from "./JsonText.ts"
-import { isExactNumber, isRawNumber, parseExactly } from "./JsonNumber.ts"
-import type { RawNumber } from "./JsonNumber.ts"
+import {
+  endOfNumber,
+  endOfString,
+  nameOf,
+  quote,
+  skipWhitespace,
+  isExactNumber,
+  isRawNumber,
+  parseExactly
+} from "./JsonText.ts"
+import type { RawNumber } from "./JsonText.ts"
 
 type Json = Schema.Json
 

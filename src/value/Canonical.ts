@@ -3,7 +3,7 @@
  * Decisions and the identities of calls are bound to the SHA-256 of this text.
  */
 import type { Schema } from "effect"
-import { isRawNumber } from "./JsonNumber.ts"
+import { isRawNumber } from "./JsonText.ts"
 
 export type Json = Schema.Json
 

@@ -37,3 +37,12 @@ const shown = (character: string): string =>
 /** The text with each invisible character written out as `‹U+202E›`, for people. */
 export const withVisible = (text: string): string =>
   may_be_invisible.test(text) ? text.replace(invisible, shown) : text
+
+// oxlint-disable-next-line no-control-regex -- control characters are what is replaced
+const line_controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g
+
+const escaped = (character: string): string =>
+  `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+
+/** Escapes control characters. A terminal would interpret them, and a line end would forge a line of the log. */
+export const logText = (text: string): string => text.replace(line_controls, escaped)

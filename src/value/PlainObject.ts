@@ -1,5 +1,5 @@
 /**
- * Recognises objects among unknown values.
+ * Recognises objects among unknown values, and fills in what options leave out.
  */
 
 /** Whether the value is an object and not a list. Its members are not checked: `A` is what the caller knows about them. */
@@ -10,4 +10,13 @@ export const isObject = <A = unknown>(value: unknown): value is { readonly [name
 export const isPlainObject = (value: object): boolean => {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
+}
+
+/** The defaults, overridden by the given members. A given member that is undefined counts as absent. */
+export const withDefaults = <A extends object>(
+  defaults: A,
+  given: { readonly [K in keyof A]?: A[K] | undefined } | undefined
+): A => {
+  const present = Object.entries(given ?? {}).filter(([, value]) => value !== undefined)
+  return Object.assign({}, defaults, Object.fromEntries(present))
 }

@@ -25,7 +25,7 @@ globalThis.Function = new Proxy(Original, {
 await import("effect/schema/SchemaJITCompiler/enable")
 const { Schema } = await import("effect")
 const { Approval, Decision } = await import("../../src/approval/Approval.ts")
-const { DecisionPayload } = await import("../../src/approval/DecisionPayload.ts")
+const { DecisionPayload } = await import("../../src/approval/Approval.ts")
 const { AgentTask } = await import("../../src/delivery/AgentTask.ts")
 const { OutboxMessage } = await import("../../src/delivery/OutboxMessage.ts")
 const { CheckedAnswerSchema } = await import("../../src/run/AnswerSchema.ts")

@@ -1,6 +1,6 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import { consumerNameForSubject, consumerNameForTool } from "../../src/queue/QueueSubjects.ts"
+import { consumerNameForSubject, consumerNameForTool } from "../../src/queue/CallMessage.ts"
 import type { Driven } from "./Vectors.ts"
 import { conformance, hasShape } from "./Vectors.ts"
 

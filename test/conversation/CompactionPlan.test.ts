@@ -1,11 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { Past } from "../../src/conversation/Compaction.ts"
-import { cutTranscript, shownPast } from "../../src/conversation/Compaction.ts"
+import {
+  cutTranscript,
+  shownPast,
+  fitTokens,
+  summaryRecord
+} from "../../src/conversation/Compaction.ts"
 import type { Bounds, Plan, Prompt } from "../../src/conversation/CompactionPlan.ts"
 import { planCompaction, summarisedBy } from "../../src/conversation/CompactionPlan.ts"
 import { sizeOf } from "../../src/conversation/PromptSize.ts"
-import { fitTokens, summaryRecord } from "../../src/conversation/SummaryRequest.ts"
 import { estimateTokens } from "../../src/conversation/TokenEstimate.ts"
 import type { TranscriptEntry } from "../../src/conversation/Transcript.ts"
 import { callId, rootFrame } from "../../src/value/Ids.ts"

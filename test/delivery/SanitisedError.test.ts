@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
+import { sanitiseError } from "../../src/error/Exception.ts"
 
 const cases: ReadonlyArray<readonly [string, string, string]> = [
   ["keeps a plain sentence", "the receiver answered 503", "the receiver answered 503"],

@@ -4,7 +4,7 @@ import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.
 import { turn_calls_max } from "../../layers/runtime/loop/CheckedTurn.ts"
 import { turn_bytes_max } from "../../services/ModelGateway.ts"
 import { cleanResult } from "../../src/tool/Sanitise.ts"
-import { areReadable } from "../../src/run/ReadableEvents.ts"
+import { areReadable } from "../../src/run/Quarantine.ts"
 import * as H from "../runtime/Harness.ts"
 
 const nested = (depth: number): unknown => {

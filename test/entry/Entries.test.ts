@@ -9,7 +9,7 @@ import * as Entries from "../../src/entry/ArgumentReaders.ts"
 import { Policy } from "../../src/permission/Policy.ts"
 import type { RunId } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/principal/Principal.ts"
-import { areReadable } from "../../src/run/ReadableEvents.ts"
+import { areReadable } from "../../src/run/Quarantine.ts"
 import * as H from "../runtime/Harness.ts"
 import { anyValue, forged, hostile, random } from "./HostileValues.ts"
 

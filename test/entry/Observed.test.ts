@@ -8,7 +8,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { Tenant } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/principal/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
-import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"
+import type { ToolCompleted } from "../../src/tool/CallRecord.ts"
 
 const look = tool(
   { namespace: "shop", name: "look", description: "Looks.", side_effects: "read" },

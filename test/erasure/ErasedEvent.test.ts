@@ -3,10 +3,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { createHmac } from "node:crypto"
 import { canonical } from "../../src/value/Canonical.ts"
-import { codesIn, erasedEvent } from "../../src/erasure/ErasedEvent.ts"
-import { namesIn, textsWithoutNames, textWithoutNames } from "../../src/erasure/ErasedValue.ts"
-import { holdsText, soughtTexts } from "../../src/erasure/SoughtText.ts"
-import { holdsId, subjectEraser } from "../../src/erasure/SubjectEraser.ts"
+import {
+  codesIn,
+  erasedEvent,
+  namesIn,
+  textsWithoutNames,
+  textWithoutNames
+} from "../../src/erasure/ErasedValue.ts"
+import { holdsText, soughtTexts, holdsId, subjectEraser } from "../../src/erasure/SubjectEraser.ts"
 import { isErased } from "../../src/replay/Erased.ts"
 import { RunEvent } from "../../src/run/RunEvent.ts"
 

@@ -4,7 +4,7 @@
  */
 import { Exit, Result } from "effect"
 import { compileForeignSchema } from "../../layers/mcp/ForeignSchema.ts"
-import { refusalText } from "../../src/schema/ValueRefused.ts"
+import { refusalText } from "../../src/schema/SchemaIssues.ts"
 
 const many = <A>(count: number, each: (index: number) => A): ReadonlyArray<A> =>
   Array.from({ length: count }, (_, index) => each(index))

@@ -1,7 +1,7 @@
 /** A policy as it is read, what a start says of it, and what it answers where little is said. */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { approvalRequired, isApprovalRequired } from "../../src/queue/ApprovalRequired.ts"
+import { approvalRequired, isApprovalRequired } from "../../src/queue/CallMessage.ts"
 import type { Subject } from "../../src/permission/Policy.ts"
 import {
   decodedPolicy,

@@ -1,5 +1,5 @@
 /** Tools as a policy sees them: a name, a key, who brings them, and what they declare of their arguments. */
-import type { JudgedRun } from "../../src/permission/CallPermission.ts"
+import type { JudgedRun } from "../../src/permission/Policy.ts"
 import type { Roles } from "../../src/principal/Principal.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 

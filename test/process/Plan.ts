@@ -2,7 +2,7 @@
  * What the parent and its child processes say to each other. A message to the agent is a plan: the calls of each step,
  * by tool. The scripted model reads it from the transcript, so that a new process goes on where the old one was.
  */
-import type { Settlement } from "../../src/run/Settlement.ts"
+import type { Settlement } from "../../src/run/UnknownCall.ts"
 
 /**
  * `read`: no effect. `once`: an effect outside, at most once. `gated`: the same, and a person is asked. `keyed`: declares

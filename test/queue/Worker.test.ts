@@ -7,7 +7,7 @@ import { ToolQueue } from "../../services/ToolQueue.ts"
 import { ToolUserError } from "../../src/error/ToolError.ts"
 import { Tenant } from "../../src/value/Ids.ts"
 import type { Governance } from "../../src/tool/Governance.ts"
-import { resultSubject } from "../../src/queue/QueueSubjects.ts"
+import { resultSubject } from "../../src/queue/CallMessage.ts"
 import { eventually } from "../contracts/Contract.ts"
 import {
   approved,

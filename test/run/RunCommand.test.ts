@@ -5,7 +5,7 @@ import { callId, rootFrame } from "../../src/value/Ids.ts"
 import type { Role } from "../../src/principal/Principal.ts"
 import { Principal } from "../../src/principal/Principal.ts"
 import type { Amendment } from "../../src/run/RunCommand.ts"
-import type { Settlement } from "../../src/run/Settlement.ts"
+import type { Settlement } from "../../src/run/UnknownCall.ts"
 import {
   CallNotUnknown,
   cancelBy,

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Tracer } from "effect"
-import { spanOf, traceparentOf } from "../../src/run/Traceparent.ts"
+import { spanOf, traceparentOf } from "../../src/run/Nesting.ts"
 
 const traceId = "0af7651916cd43dd8448eb211c80319c"
 const spanId = "b7ad6b7169203331"

@@ -1,7 +1,7 @@
 /** What goes into a body and what comes out of it, of every kind of tool. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Schema } from "effect"
-import { toolFactsOf } from "../../src/tool/ToolFacts.ts"
+import { toolFactsOf } from "../../src/tool/CallRecord.ts"
 import { ToolTransientError } from "../../src/error/ToolError.ts"
 import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { handlerEffect } from "../../layers/runtime/tool/HandlerEffect.ts"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import type { JudgedRun } from "../../src/permission/CallPermission.ts"
+import type { JudgedRun } from "../../src/permission/Policy.ts"
 import type { Permission } from "../../src/tool/SideEffects.ts"
 import { effectivePermission, no_policy, policyOf } from "../../src/permission/Policy.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"

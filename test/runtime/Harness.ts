@@ -23,7 +23,7 @@ import type {
   MisdeclaredTool
 } from "../../src/tool/GovernedTool.ts"
 import { callOf } from "../../src/tool/GovernedTool.ts"
-import type { ToolCompleted } from "../../src/tool/ToolCallMetadata.ts"
+import type { ToolCompleted } from "../../src/tool/CallRecord.ts"
 import { AgentDirectory, hostedBy } from "../../services/AgentDirectory.ts"
 import type { AgentMemories } from "../../services/AgentMemory.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"

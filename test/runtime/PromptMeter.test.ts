@@ -8,7 +8,7 @@ import { no_past, pastUnits, shownPast } from "../../src/conversation/Compaction
 import { sizeOf } from "../../src/conversation/PromptSize.ts"
 import { estimateTokens } from "../../src/conversation/TokenEstimate.ts"
 import { AgentName, rootFrame } from "../../src/value/Ids.ts"
-import { frameOf } from "../../src/run/RunLookup.ts"
+import { frameOf } from "../../src/run/RunState.ts"
 import * as Scenes from "../run/Scenes.ts"
 
 const results = 60

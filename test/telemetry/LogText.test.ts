@@ -3,7 +3,7 @@ import { Cause, Effect, Layer, Logger } from "effect"
 import * as ToolCallTelemetry from "../../layers/telemetry/ToolCallTelemetry.ts"
 import * as LogLines from "../../scripts/start/LogLines.ts"
 import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
-import { logText } from "../../src/value/LogText.ts"
+import { logText } from "../../src/value/InvisibleText.ts"
 import * as H from "../runtime/Harness.ts"
 
 it("a text from outside keeps its letters and shows its control characters as what they are", () => {

@@ -15,7 +15,7 @@ import {
 import { isRetried, retryPolicyOf } from "../../src/tool/RetryPolicy.ts"
 import type { Json } from "../../src/value/Canonical.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
-import { refusalText } from "../../src/schema/ValueRefused.ts"
+import { refusalText } from "../../src/schema/SchemaIssues.ts"
 import type { CallContext, GovernedContext, GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
 import { start } from "../../layers/compose/entries/Embed.ts"

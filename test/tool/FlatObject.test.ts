@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { ToolError } from "../../src/error/ToolError.ts"
-import { flatNames } from "../../src/schema/FlatObject.ts"
+import { flatNames } from "../../src/schema/EffectDecoder.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
 
 const names = (fields: Schema.Struct.Fields) => {

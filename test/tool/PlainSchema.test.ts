@@ -1,7 +1,7 @@
 /** Schemas whose checks are made at their first use: none of them could have been refused before. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Result, Schema } from "effect"
-import { isPlainSchema } from "../../src/schema/PlainSchema.ts"
+import { isPlainSchema } from "../../src/schema/SchemaShape.ts"
 import { jsonSchemaCheck, jsonSchemaInput } from "../../src/tool/ToolCodec.ts"
 
 /** Values of keywords, some of which no check can be made of. */

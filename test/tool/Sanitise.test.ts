@@ -1,6 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { any_marker, marker_families } from "../../src/tool/RoleMarkers.ts"
-import { cleanResult, sanitise, sanitiseText } from "../../src/tool/Sanitise.ts"
+import {
+  any_marker,
+  marker_families,
+  cleanResult,
+  sanitise,
+  sanitiseText
+} from "../../src/tool/Sanitise.ts"
 
 describe("the model's copy", () => {
   it("SG-51 contains no role marker, not even one that a removal creates", () => {

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit } from "effect"
 import type { Json } from "../../src/value/Canonical.ts"
 import { jsonSchemaInput } from "../../src/tool/ToolCodec.ts"
-import { refusalText } from "../../src/schema/ValueRefused.ts"
+import { refusalText } from "../../src/schema/SchemaIssues.ts"
 import { valueDepthMax } from "../../src/schema/SchemaDefinitions.ts"
 
 const ref = (name: string): Json => ({ $ref: `#/$defs/${name}` })

@@ -1,7 +1,7 @@
 /** Calls are spans where somebody traces, and only there. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Tracer } from "effect"
-import { spanned } from "../../src/value/Spanned.ts"
+import { spanned } from "../../src/value/Telemetry.ts"
 
 const nameWithin = spanned("Desk.decide", (given: string) =>
   Effect.map(

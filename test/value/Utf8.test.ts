@@ -1,6 +1,6 @@
 /** How many bytes a text has in UTF-8, against the encoder. */
 import { assert, it } from "@effect/vitest"
-import { isBeyondBytes } from "../../src/value/Utf8.ts"
+import { isBeyondBytes } from "../../src/value/CutText.ts"
 
 it("a text is beyond a number of bytes where its UTF-8 has more, whatever its characters", () => {
   for (const text of [

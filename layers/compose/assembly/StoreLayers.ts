@@ -4,7 +4,7 @@
  */
 import { getHeapStatistics } from "node:v8"
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
-import { withDefaults } from "../../../src/value/Defaults.ts"
+import { withDefaults } from "../../../src/value/PlainObject.ts"
 import { BlobBounds } from "../../../services/BlobStore.ts"
 import type { AgentMemories } from "../../../services/AgentMemory.ts"
 import type { Stores as DurableStores } from "../../../services/Stores.ts"

@@ -4,8 +4,7 @@
  */
 import { Effect, Schema } from "effect"
 import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
-import type { Approval } from "../../../src/approval/Approval.ts"
-import type { AnyDecision } from "../../../src/approval/DecisionPayload.ts"
+import type { Approval, AnyDecision } from "../../../src/approval/Approval.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import type { Answer } from "../promises/Answer.ts"
 import type { NodeService } from "../promises/NodeService.ts"

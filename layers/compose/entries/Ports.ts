@@ -59,7 +59,7 @@ export * from "../../../services/ToolStops.ts"
 
 export * from "../../../src/conversation/Conversation.ts"
 export * from "../../../src/conversation/Transcript.ts"
-export * from "../../../src/cost/CostTotal.ts"
+export * from "../../../src/cost/TurnCost.ts"
 export * from "../../../src/cost/TurnCost.ts"
 export * from "../../../src/delivery/AgentTask.ts"
 export * from "../../../src/delivery/OutboxMessage.ts"

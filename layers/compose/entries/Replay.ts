@@ -47,7 +47,7 @@ import * as Stores from "../assembly/StoreLayers.ts"
 
 export * as RunFold from "../../../src/run/RunFold.ts"
 export * as RunState from "../../../src/run/RunState.ts"
-export * as ToolFacts from "../../../src/tool/ToolFacts.ts"
+export * as ToolFacts from "../../../src/tool/CallRecord.ts"
 export { Cassette, CassetteEntries } from "../../../src/replay/Cassette.ts"
 
 /** Agents and tools as `Runtime.layer` takes them. */

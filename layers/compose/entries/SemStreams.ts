@@ -54,7 +54,7 @@ export * from "../../../services/semstreams/FlowState.ts"
 export * from "../../../services/semstreams/LoopStore.ts"
 export * from "../../../services/semstreams/TriplePublisher.ts"
 
-export { approvalRequired, isApprovalRequired } from "../../../src/queue/ApprovalRequired.ts"
+export { approvalRequired, isApprovalRequired } from "../../../src/queue/CallMessage.ts"
 export { CallMessage, ResultMessage } from "../../../src/queue/CallMessage.ts"
 export {
   ComponentConfig,
@@ -66,7 +66,7 @@ export {
   consumerNameForTool,
   executeSubject,
   resultSubject
-} from "../../../src/queue/QueueSubjects.ts"
+} from "../../../src/queue/CallMessage.ts"
 export { SemStreamsLoops } from "../../semstreams/SemStreamsLoops.ts"
 export type { Executed } from "../../semstreams/SemStreamsTools.ts"
 export { SemStreamsTools } from "../../semstreams/SemStreamsTools.ts"

@@ -3,8 +3,7 @@
  */
 import { Schema } from "effect"
 import type { Time } from "../../../src/value/Times.ts"
-import type { Approval } from "../../../src/approval/Approval.ts"
-import type { ClientCall } from "../../../src/approval/ClientCall.ts"
+import type { Approval, ClientCall } from "../../../src/approval/Approval.ts"
 import type { ModelUse } from "../../../src/cost/Spending.ts"
 import type { RunEnded } from "../../../src/run/RunEvent.ts"
 

@@ -16,7 +16,7 @@ import type {
   ClientResultRefused,
   DecisionUnfit
 } from "../../../src/approval/Approval.ts"
-import type { NotForCustomers } from "../../../src/conversation/CustomerAccess.ts"
+import type { NotForCustomers } from "../../../src/conversation/CustomerView.ts"
 import type { NotEntitled } from "../../../src/principal/NotEntitled.ts"
 import type { BindingsFull } from "../../../src/conversation/ChannelBinding.ts"
 import type {

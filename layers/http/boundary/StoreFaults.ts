@@ -6,7 +6,7 @@ import { Clock, Context, Effect } from "effect"
 import type { Problem } from "../../../src/operation/Problem.ts"
 import { cutText } from "../../../src/value/CutText.ts"
 import { redact } from "../../../src/error/Redaction.ts"
-import { logText } from "../../../src/value/LogText.ts"
+import { logText } from "../../../src/value/InvisibleText.ts"
 
 /** The correlation id of this request, which its response contains. */
 export const CorrelationId: Context.Reference<string> = Context.Reference<string>(

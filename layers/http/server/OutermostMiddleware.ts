@@ -13,7 +13,7 @@ import {
   HttpTraceContext,
   ProblemDetails
 } from "effect/http"
-import { totalMetric } from "../../../src/value/TotalMetric.ts"
+import { totalMetric } from "../../../src/value/Telemetry.ts"
 import type { Problem } from "../../../src/operation/Problem.ts"
 import { makeProblem } from "../../../src/operation/Problem.ts"
 import {

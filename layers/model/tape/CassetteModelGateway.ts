@@ -7,7 +7,7 @@ import { Digest } from "effect/crypto"
 import { Base64 } from "effect/encoding"
 import { ModelError, ModelGateway } from "../../../services/ModelGateway.ts"
 import type { ModelDelta, ModelRequest } from "../../../services/ModelGateway.ts"
-import { withDefaults } from "../../../src/value/Defaults.ts"
+import { withDefaults } from "../../../src/value/PlainObject.ts"
 import type { Turn } from "../../../src/run/RunDecider.ts"
 import {
   bounds_default,

@@ -6,7 +6,7 @@ import { Context, Effect, Exit, Layer, Schema } from "effect"
 import { ModelError, ModelGateway } from "../../../services/ModelGateway.ts"
 import type { ModelDelta, ModelErrorKind, ModelRequest } from "../../../services/ModelGateway.ts"
 import type { Json } from "../../../src/value/Canonical.ts"
-import type { Usage } from "../../../src/cost/Usage.ts"
+import type { Usage } from "../../../src/cost/TurnCost.ts"
 import type { ProposedCall } from "../../../src/run/RunEvent.ts"
 import type { Turn } from "../../../src/run/RunDecider.ts"
 

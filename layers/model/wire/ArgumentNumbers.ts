@@ -3,7 +3,7 @@
  * cannot hold; hidden from it, they are judged where arguments are. Private to this room.
  */
 import { randomUUID } from "node:crypto"
-import { HiddenNumbers } from "../../../src/value/HiddenNumbers.ts"
+import { HiddenNumbers } from "../../../src/value/JsonText.ts"
 
 /** The members in which providers give arguments: Gemini, Chat Completions, Anthropic and Bedrock. */
 const members = ["args", "arguments", "input"]

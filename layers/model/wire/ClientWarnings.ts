@@ -5,7 +5,7 @@
 import type { SharedV4Warning } from "@ai-sdk/provider"
 import { Effect } from "effect"
 import { truncateUnits } from "../../../src/value/CutText.ts"
-import { logText } from "../../../src/value/LogText.ts"
+import { logText } from "../../../src/value/InvisibleText.ts"
 import { ModelError } from "../../../services/ModelGateway.ts"
 
 const known_max = 200

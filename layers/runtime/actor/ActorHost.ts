@@ -3,7 +3,7 @@
  */
 import { Clock, Effect, FiberSet } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
-import { readGauge } from "../../../src/value/ReadGauge.ts"
+import { readGauge } from "../../../src/value/Telemetry.ts"
 import { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { BlobBounds, BlobStore } from "../../../services/BlobStore.ts"
 import { ModelGateway } from "../../../services/ModelGateway.ts"

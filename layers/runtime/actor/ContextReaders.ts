@@ -12,7 +12,7 @@ import {
   no_context,
   separateSecrets
 } from "../../../src/run/RunContext.ts"
-import { refusalPath, refusalText } from "../../../src/schema/ValueRefused.ts"
+import { refusalPath, refusalText } from "../../../src/schema/SchemaIssues.ts"
 import type { KeptSecrets } from "../tool/RunSecrets.ts"
 import type { AgentDirectory, ResolvedAgent } from "../../../services/AgentDirectory.ts"
 

@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
-import { isOpenTo, messageRefusal } from "../../../src/conversation/CustomerAccess.ts"
+import { isOpenTo, messageRefusal } from "../../../src/conversation/CustomerView.ts"
 import { ConversationNotFound } from "../../../src/conversation/Conversation.ts"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import * as Entries from "../../../src/entry/ArgumentReaders.ts"

@@ -4,7 +4,7 @@
 import type { Address } from "../../../src/value/Ids.ts"
 import type { Need } from "../../../src/run/Needs.ts"
 import { needsOf, versionOf } from "../../../src/run/Needs.ts"
-import { agentOfRun } from "../../../src/run/RunLookup.ts"
+import { agentOfRun } from "../../../src/run/RunState.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import type { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { hostedBy } from "../../../services/AgentDirectory.ts"

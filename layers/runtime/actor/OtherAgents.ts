@@ -11,7 +11,7 @@ import type { AgentName, ConversationId, RunId, Tenant } from "../../../src/valu
 import { rootFrame } from "../../../src/value/Ids.ts"
 import { anchoredConversation } from "../../../src/memory/MemoryAnchors.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
-import { handedBy } from "../../../src/run/RunLookup.ts"
+import { handedBy } from "../../../src/run/RunState.ts"
 import { CustomerAgents } from "../../../services/AgentDirectory.ts"
 import { ConversationStore } from "../../../services/ConversationStore.ts"
 import type { NewTask } from "../../../services/TaskStore.ts"

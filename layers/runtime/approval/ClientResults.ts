@@ -3,15 +3,13 @@
  * the call was requested with.
  */
 import { Cause, Effect, Exit, Result } from "effect"
-import type { Approval } from "../../../src/approval/Approval.ts"
+import type { Approval, ClientAnswer } from "../../../src/approval/Approval.ts"
 import { ClientResultRefused } from "../../../src/approval/Approval.ts"
-import type { ClientAnswer } from "../../../src/approval/ClientCall.ts"
-import { truncateUnits } from "../../../src/value/CutText.ts"
+import { truncateUnits, isBeyondBytes } from "../../../src/value/CutText.ts"
 import { bounds_result, readJsonValue } from "../../../src/value/BoundedJson.ts"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
 import { jsonSchemaCheck } from "../../../src/tool/ToolCodec.ts"
-import { refusalText } from "../../../src/schema/ValueRefused.ts"
-import { isBeyondBytes } from "../../../src/value/Utf8.ts"
+import { refusalText } from "../../../src/schema/SchemaIssues.ts"
 
 /** Of a result as JSON, in UTF-8. */
 export const client_result_bytes_max = 1_000_000

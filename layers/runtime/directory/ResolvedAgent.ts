@@ -13,7 +13,7 @@ import {
   place_secret,
   secretMembers,
   withoutSecrets
-} from "../../../src/run/ContextSecrets.ts"
+} from "../../../src/run/RunContext.ts"
 import { suggestNames } from "../../../src/value/Nearest.ts"
 import { closedDecoder, jsonSchemaInput, plainDecoder } from "../../../src/tool/ToolCodec.ts"
 import { groupOf, known_groups } from "../../../src/tool/ToolGroup.ts"

@@ -2,7 +2,7 @@
  * A warning in the log and a count for each call that became unknown: its run waits for an operator from then on.
  */
 import { Effect, Metric } from "effect"
-import { calls_unknown_total } from "../../../src/value/TotalMetric.ts"
+import { calls_unknown_total } from "../../../src/value/Telemetry.ts"
 import type { OnDurable } from "./OnDurable.ts"
 
 /** Calls `onDurable`, then warns of each call that became unknown. */

@@ -7,12 +7,12 @@ import { turn_bytes_max } from "../../../services/ModelGateway.ts"
 import type { CopyBudget } from "../../../src/value/BoundedJson.ts"
 import { bounds_default, copyWithin, readJsonValue } from "../../../src/value/BoundedJson.ts"
 import type { FrameId } from "../../../src/value/Ids.ts"
-import { FinishReason } from "../../../src/run/FinishReason.ts"
+import { FinishReason } from "../../../src/run/ProviderWork.ts"
 import type { Turn } from "../../../src/run/RunDecider.ts"
 import type { ModelTurned, ProposedCall } from "../../../src/run/RunEvent.ts"
 import { RunEvent } from "../../../src/run/RunEvent.ts"
 import { appended } from "../../../src/value/ShortList.ts"
-import { isBeyondBytes } from "../../../src/value/Utf8.ts"
+import { isBeyondBytes } from "../../../src/value/CutText.ts"
 
 type GatewayTurn = Omit<Turn, "generated">
 

@@ -9,13 +9,13 @@ import {
   fitTokens,
   summaryRecord,
   summary_instructions
-} from "../../../src/conversation/SummaryRequest.ts"
+} from "../../../src/conversation/Compaction.ts"
 import { costOf } from "../../../src/cost/PriceTable.ts"
-import type { Usage } from "../../../src/cost/Usage.ts"
+import type { Usage } from "../../../src/cost/TurnCost.ts"
 import { rootFrame } from "../../../src/value/Ids.ts"
 import type { RunId } from "../../../src/value/Ids.ts"
 import type { RunInput, Turn } from "../../../src/run/RunDecider.ts"
-import { mayCompact } from "../../../src/run/RunCompaction.ts"
+import { mayCompact } from "../../../src/run/StepFold.ts"
 import type { Compacted } from "../../../src/run/RunEvent.ts"
 import type { FrameState, RunState } from "../../../src/run/RunState.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"

@@ -4,7 +4,7 @@
  */
 import { Cause, Effect, Exit, Option, Predicate, Result, Schema } from "effect"
 import { costOf } from "../../../src/cost/PriceTable.ts"
-import type { Usage } from "../../../src/cost/Usage.ts"
+import type { Usage } from "../../../src/cost/TurnCost.ts"
 import type { FilePart } from "../../../src/conversation/Part.ts"
 import { graph_model } from "../../../src/graph/GraphAgent.ts"
 import type { RunId } from "../../../src/value/Ids.ts"

@@ -3,7 +3,7 @@
  * the worker.
  */
 import { Clock, Deferred, Effect, Exit, Fiber, Latch, Metric, Result } from "effect"
-import { totalMetric } from "../../../src/value/TotalMetric.ts"
+import { totalMetric } from "../../../src/value/Telemetry.ts"
 import type { ResultMessage } from "../../../src/queue/CallMessage.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import type { ToolDelivery, ToolQueue } from "../../../services/ToolQueue.ts"

@@ -28,7 +28,7 @@ import type {
   Reconciled
 } from "../../../src/tool/GovernedTool.ts"
 import { bindTool } from "../../../src/tool/GovernedTool.ts"
-import { traceparentOf } from "../../../src/run/Traceparent.ts"
+import { traceparentOf } from "../../../src/run/Nesting.ts"
 import type { CallMessage, ResultMessage } from "../../../src/queue/CallMessage.ts"
 import { misdeclared } from "../../../src/tool/MisdeclaredTool.ts"
 import type { AnySchema } from "../../../src/tool/ToolCodec.ts"

@@ -6,7 +6,7 @@
 import { Clock, Context, Effect, Exit, Layer, Schema, Scope } from "effect"
 import type { Digest, SecureRandom } from "effect/crypto"
 import type { MisdeclaredPolicy } from "../../../src/permission/PolicyCheck.ts"
-import { consumerNameForTool } from "../../../src/queue/QueueSubjects.ts"
+import { consumerNameForTool } from "../../../src/queue/CallMessage.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import type { ToolDelivery } from "../../../services/ToolQueue.ts"
 import { ToolQueue } from "../../../services/ToolQueue.ts"

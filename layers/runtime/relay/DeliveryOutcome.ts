@@ -3,13 +3,13 @@
  * the relay.
  */
 import { Cause, Clock, Effect, Exit, Metric } from "effect"
-import { totalMetric } from "../../../src/value/TotalMetric.ts"
+import { totalMetric } from "../../../src/value/Telemetry.ts"
 import { DeliveryFailed, DeliveryRefused } from "../../../services/DeliveryHandlers.ts"
 import type { Outbox } from "../../../services/Outbox.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import type { OutboxMessage } from "../../../src/delivery/OutboxMessage.ts"
 import { backoffMs } from "../../../src/delivery/OutboxMessage.ts"
-import { sanitiseError } from "../../../src/delivery/SanitisedError.ts"
+import { sanitiseError } from "../../../src/error/Exception.ts"
 import { exceptionOf, logFault } from "../tool/FaultReport.ts"
 import type { ClaimLoop } from "./ClaimLoop.ts"
 

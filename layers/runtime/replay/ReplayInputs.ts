@@ -13,7 +13,7 @@ import { stepKey } from "../../../src/value/Ids.ts"
 import type { RecordedStep } from "../../../src/replay/Fixture.ts"
 import type { JournalEntry, ModelTurned } from "../../../src/run/RunEvent.ts"
 import { digestOf } from "../tool/CallDigests.ts"
-import { frameOf } from "../../../src/run/RunLookup.ts"
+import { frameOf } from "../../../src/run/RunState.ts"
 
 /** The entries of a transcript as texts. Each entry is serialised once, however many steps were shown it. */
 class EntryTexts {

@@ -6,7 +6,7 @@ import type { Spending } from "../../../src/cost/Spending.ts"
 import type { ToolFailure } from "../../../src/error/ToolError.ts"
 import { failureOf, ToolPolicyError, ToolTerminalError } from "../../../src/error/ToolError.ts"
 import type { CallId } from "../../../src/value/Ids.ts"
-import type { ReplayError } from "../../../src/replay/ReplayRoute.ts"
+import type { ReplayError } from "../../../src/replay/Cassette.ts"
 import type { CallSettled, Outcome } from "../../../src/run/RunEvent.ts"
 
 /** What became of one call of a replay. */

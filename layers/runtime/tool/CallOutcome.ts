@@ -2,7 +2,7 @@
  * What the end of a body means for its call: the encoded result, or a failure of one of the four classes.
  */
 import { Cause, Exit, Result } from "effect"
-import { cutText } from "../../../src/value/CutText.ts"
+import { cutText, isBeyondBytes } from "../../../src/value/CutText.ts"
 import { depth_max, isWithinBounds } from "../../../src/value/BoundedJson.ts"
 import type { ToolError } from "../../../src/error/ToolError.ts"
 import { ToolTerminalError } from "../../../src/error/ToolError.ts"
@@ -12,7 +12,6 @@ import type { CallSettled, Outcome, Repeats } from "../../../src/run/RunEvent.ts
 import { resultJson } from "../../../src/tool/ResultJson.ts"
 import type { Permission } from "../../../src/tool/SideEffects.ts"
 import { isDispatched } from "../../../src/tool/ToolSpec.ts"
-import { isBeyondBytes } from "../../../src/value/Utf8.ts"
 import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
 import { attachedTo } from "./AttachedFiles.ts"
 import { withSpending } from "./CallSpending.ts"

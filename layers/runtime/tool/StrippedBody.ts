@@ -4,7 +4,7 @@
  */
 import { Cause, Effect, Exit, Logger, Result, Tracer } from "effect"
 import type { Json } from "../../../src/value/Canonical.ts"
-import { parseExactly } from "../../../src/value/JsonNumber.ts"
+import { parseExactly } from "../../../src/value/JsonText.ts"
 import { redacted, withoutSecrets } from "../../../src/error/KnownSecrets.ts"
 import type { ToolError } from "../../../src/error/ToolError.ts"
 import { errorOfFailure, failureOf, isToolError } from "../../../src/error/ToolError.ts"

@@ -4,7 +4,7 @@
  */
 import { Exit, Schema } from "effect"
 import type { AgentName } from "../../../src/value/Ids.ts"
-import { notAllowed } from "../../../src/tool/Allowlist.ts"
+import { notAllowed } from "../../../src/tool/Registry.ts"
 import { groupDenied } from "../../../src/tool/ToolGroup.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { ToolRegistry } from "../../../services/ToolRegistry.ts"

@@ -14,7 +14,7 @@ import type {
   DeadLetterNotFound,
   DeadLetterResolved
 } from "../../../src/delivery/OutboxMessage.ts"
-import { sanitiseError } from "../../../src/delivery/SanitisedError.ts"
+import { sanitiseError } from "../../../src/error/Exception.ts"
 import { ToolTransientError, ToolUserError } from "../../../src/error/ToolError.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../../src/tool/GovernedTool.ts"

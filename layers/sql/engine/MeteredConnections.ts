@@ -5,7 +5,7 @@
 import { Effect, Metric } from "effect"
 import type { Context, Scope } from "effect"
 import type { SqlConnection, SqlError } from "effect/sql"
-import { readGauge } from "../../../src/value/ReadGauge.ts"
+import { readGauge } from "../../../src/value/Telemetry.ts"
 
 /** 1 ms, doubled thirteen times, in seconds. */
 const statement_seconds = Metric.histogram("troupe_store_statement_duration_seconds", {

@@ -10,7 +10,7 @@ import type { Beginning, Claim, RunOwnership } from "../../../services/RunOwners
 import { canonical } from "../../../src/value/Canonical.ts"
 import { addressKey } from "../../../src/value/Ids.ts"
 import type { RunAccepted, RunEvent } from "../../../src/run/RunEvent.ts"
-import { spanned } from "../../../src/value/Spanned.ts"
+import { spanned } from "../../../src/value/Telemetry.ts"
 import { journalRowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, isInTransaction, orJournalError } from "../engine/SqlFailure.ts"
 import type { CommitListeners, Stored } from "./CommittedEntries.ts"

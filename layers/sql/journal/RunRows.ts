@@ -10,9 +10,13 @@ import type { RunHead } from "../../../services/RunReader.ts"
 import { entriesAfter, first_page } from "../../../services/RunReader.ts"
 import { AgentName, ConversationId, RunId, Tenant } from "../../../src/value/Ids.ts"
 import { withCopiedResult } from "../../../src/run/CallResult.ts"
-import { decodeEvent, isUnknownEvent } from "../../../src/run/ReadableEvents.ts"
+import {
+  decodeEvent,
+  isUnknownEvent,
+  QuarantineReason,
+  RunQuarantined
+} from "../../../src/run/Quarantine.ts"
 import type { JournalEntry, RunEvent } from "../../../src/run/RunEvent.ts"
-import { QuarantineReason, RunQuarantined } from "../../../src/run/Quarantine.ts"
 import { isQuarantined, RunCode, run_quarantined, run_parked, runStatus } from "./Codes.ts"
 import { journalRowDecoder, readableRows } from "../engine/DecodedRows.ts"
 import { eventsOf } from "../engine/EventRows.ts"

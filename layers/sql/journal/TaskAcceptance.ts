@@ -19,7 +19,7 @@ import {
   extrasOf
 } from "../../../src/delivery/AgentTask.ts"
 import { actorKey, addressKey, RunId } from "../../../src/value/Ids.ts"
-import { spanned } from "../../../src/value/Spanned.ts"
+import { spanned } from "../../../src/value/Telemetry.ts"
 import { journalRowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, isInTransaction, orJournalError } from "../engine/SqlFailure.ts"
 import type { Item } from "./GroupCommit.ts"

@@ -3,7 +3,7 @@
  */
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import type { CostGroup, CostTotal } from "../../../src/cost/CostTotal.ts"
+import type { CostGroup, CostTotal } from "../../../src/cost/TurnCost.ts"
 import { CostLedger } from "../../../services/CostLedger.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"

@@ -1,5 +1,5 @@
 /** The three kinds of agent in the reference application. */
-import type { AgentKind } from "../../agent/AgentKind.ts"
+import type { AgentKind } from "../../agent/AgentSpec.ts"
 
 export const spectralKinds = {
   spectral: { name: "spectral", audience: "customers", scope: "workspace" },

@@ -1,12 +1,113 @@
 /**
- * Finds phone numbers in a text as people write them: with a country code, or in groups. An ungrouped run of digits without
- * a country code is not taken for one. The text is scanned once; only plausible candidates are passed to the phone library.
+ * Finds numbers of people in a text, in time linear in its length: those of payment cards (13 to 19 digits, grouped or not, whose
+ * check digit is correct), and phone numbers as people write them: with a country code, or in groups. An ungrouped run of digits
+ * without a country code is taken for no phone number. Only plausible candidates are passed to the phone library.
  */
 import { phonePlans } from "./NumberPlans.ts"
-import type { TextPlace } from "./TextPlace.ts"
+
+/** A range `[from, to)` of a text, in UTF-16 units. */
+export interface TextPlace {
+  readonly from: number
+  readonly to: number
+}
+
+/** Digits in groups, as on a card. */
+const rows = /\d+(?:[ -]\d+)*/g
+const digits_min = 13
+const digits_max = 19
+
+/** What may precede the first group and follow the last. A decimal point or comma may not: the digits are a fraction. */
+const begins = /[^\p{L}\p{N}.,-]|^$/u
+const ends = /^(?:[^\p{L}\p{N}.,-]|[.,](?!\d)|$)/u
+
+/** The digit sum of twice the digit. */
+const doubled = (digit: number): number => (digit < 5 ? 2 * digit : 2 * digit - 9)
+
+/** Prefix sums of Luhn digits, so that the check of any range of digits is one subtraction. */
+class Digits {
+  readonly digits: string
+  /** Before each place, and behind the last one: digits at even places are doubled. */
+  private readonly evens: ReadonlyArray<number>
+  /** The same where those at odd places are. */
+  private readonly odds: ReadonlyArray<number>
+  /** The length of the run of equal digits that ends at each place. */
+  private readonly same: ReadonlyArray<number>
+
+  constructor(digits: string) {
+    this.digits = digits
+    const [evens, odds, same]: [Array<number>, Array<number>, Array<number>] = [[0], [0], []]
+    let [even, odd, run] = [0, 0, 0]
+    for (let i = 0; i < digits.length; i++) {
+      const digit = digits.charCodeAt(i) - 48
+      const twice = doubled(digit)
+      even += i % 2 === 0 ? twice : digit
+      odd += i % 2 === 0 ? digit : twice
+      run = digits[i] === digits[i - 1] ? run + 1 : 1
+      evens.push(even)
+      odds.push(odd)
+      same.push(run)
+    }
+    this.evens = evens
+    this.odds = odds
+    this.same = same
+  }
+
+  /** Luhn's check (ISO/IEC 7812-1, annex B) of the digits in `[from, to)`. Repetitions of one digit are not a card. */
+  isCard(from: number, to: number): boolean {
+    const begins = this.digits.charAt(from)
+    if (begins < "2" || begins > "6") return false
+    const sums = to % 2 === 0 ? this.evens : this.odds
+    const sum = (sums[to] ?? 0) - (sums[from] ?? 0)
+    return sum % 10 === 0 && (this.same[to - 1] ?? 0) < to - from
+  }
+}
+
+interface Group extends TextPlace {
+  /** The range of its digits among all digits of the row. */
+  readonly first: number
+  readonly end: number
+}
+
+const groupsOf = (text: string, from: number, written: string): ReadonlyArray<Group> => {
+  let first = 0
+  const groups = [...written.matchAll(/\d+/g)].map(({ 0: { length }, index }): Group => {
+    const group = { from: from + index, to: from + index + length, first, end: first + length }
+    first += length
+    return group
+  })
+  const low = groups.findIndex((group) => begins.test(text.slice(group.from - 1, group.from)))
+  const high = groups.findLastIndex((group) => ends.test(text.slice(group.to, group.to + 2)))
+  return low === -1 ? [] : groups.slice(low, high + 1)
+}
+
+const cardsInRow = (text: string, from: number, written: string): ReadonlyArray<TextPlace> => {
+  const groups = groupsOf(text, from, written)
+  const digits = new Digits(written.replace(/\D/g, ""))
+  const found: Array<TextPlace> = []
+  let covered = 0
+  for (const [index, { first, from: begin }] of groups.entries()) {
+    if (first < covered) continue
+    // A group has at least one digit.
+    const last = groups
+      .slice(index, index + digits_max)
+      .findLast(
+        ({ end }) =>
+          end - first >= digits_min && end - first <= digits_max && digits.isCard(first, end)
+      )
+    if (last === undefined) continue
+    found.push({ from: begin, to: last.to })
+    covered = last.end
+  }
+  return found
+}
+
+export const cardNumbers = (text: string): ReadonlyArray<TextPlace> =>
+  [...text.matchAll(rows)].flatMap(({ 0: written, index }) =>
+    written.length < digits_min ? [] : cardsInRow(text, index, written)
+  )
 
 /** Groups of digits with the separators that a phone number may have; a plus begins another row. */
-const rows = /(?:\(?\+[ (]{0,2}|\()?\d+(?:[ ()[\]./\u2010-\u2015-]{1,4}\d+)*/g
+const phone_rows = /(?:\(?\+[ (]{0,2}|\()?\d+(?:[ ()[\]./\u2010-\u2015-]{1,4}\d+)*/g
 
 /** Written like a phone number, but a date, a time or a range of pages. */
 const no_number =
@@ -29,12 +130,12 @@ const groupings: ReadonlyArray<ReadonlyArray<number>> = [
 ]
 
 /** E.164 allows 15 digits; a `(0)` that is dialled only within the country may stand among them. */
-const digits_min = 7
-const digits_max = 16
+const phone_digits_min = 7
+const phone_digits_max = 16
 /** How many groups at the end of a row may not belong to an international number at its beginning. */
 const stray_groups_max = 2
 
-interface Group extends TextPlace {
+interface PhoneGroup extends TextPlace {
   readonly digits: string
 }
 
@@ -45,7 +146,7 @@ const isNumber = (international: string): boolean =>
 class Row {
   readonly text: string
   readonly from: number
-  readonly groups: ReadonlyArray<Group>
+  readonly groups: ReadonlyArray<PhoneGroup>
 
   constructor(text: string, from: number, written: string) {
     this.text = text
@@ -58,7 +159,7 @@ class Row {
   }
 
   /** The group at this place of the row, of which there is one. */
-  private at(place: number): Group {
+  private at(place: number): PhoneGroup {
     return this.groups[place] ?? { digits: "", from: this.from, to: this.from }
   }
 
@@ -68,7 +169,7 @@ class Row {
 
   digits(first: number, last: number): string {
     let digits = ""
-    for (let i = first; i <= last && digits.length <= digits_max; i++) {
+    for (let i = first; i <= last && digits.length <= phone_digits_max; i++) {
       digits += this.at(i).digits
     }
     return digits
@@ -97,12 +198,12 @@ class Row {
       count += next.digits.length
       // An area code in brackets follows the country code; a bracket further on begins another number.
       const isAnother = last > first && /[(/]/.test(this.text.slice(group.to, next.from))
-      if (count > digits_max || isAnother) break
+      if (count > phone_digits_max || isAnother) break
       last++
     }
     for (let tried = 0; tried <= stray_groups_max && last >= first; tried++, last--) {
       const digits = this.digits(first, last)
-      if (digits.length < digits_min) return undefined
+      if (digits.length < phone_digits_min) return undefined
       const mayBe = !digits.startsWith("1") || north_american.test(digits)
       if (mayBe && this.place(first, last) !== undefined && isNumber(digits)) return last
     }
@@ -146,6 +247,6 @@ class Row {
 }
 
 export const phoneNumbers = (text: string): ReadonlyArray<TextPlace> =>
-  [...text.matchAll(rows)].flatMap(({ 0: written, index }) =>
-    written.length < digits_min ? [] : new Row(text, index, written).numbers()
+  [...text.matchAll(phone_rows)].flatMap(({ 0: written, index }) =>
+    written.length < phone_digits_min ? [] : new Row(text, index, written).numbers()
   )
