@@ -115,6 +115,9 @@ export interface TypedTable<C> extends Omit<Table, "columns" | "hidden" | "place
   readonly columns: C
 }
 
+/** A table of any columns. */
+export type AnyTable = TypedTable<Columns>
+
 /** Says the type of a table's columns. */
 export const table = <C extends Columns>(given: TypedTable<C>): TypedTable<C> => given
 

@@ -54,6 +54,18 @@ export const rights: Readonly<Record<RightName, Right>> = table
 
 const ranks: ReadonlyArray<Rank> = ["viewer", "approver", "operator", "customer", "publisher"]
 
+const reaches: ReadonlyArray<unknown> = ["all", "own", "named"] satisfies ReadonlyArray<Reach>
+
+/** Whether a value is the name of a right, or a right that roles have with a reach. */
+export const isRight = (value: unknown): value is AnyRight =>
+  typeof value === "string"
+    ? Object.hasOwn(rights, value)
+    : typeof value === "object" &&
+      value !== null &&
+      Object.entries(value).every(
+        ([role, reach]) => ranks.some((rank) => rank === role) && reaches.includes(reach)
+      )
+
 /** The roles that have the right with a reach for which `isMeant` is true. */
 const ranksOf = (right: Right, isMeant: (reach: Reach) => boolean): ReadonlyArray<Rank> =>
   ranks.filter((rank) => {

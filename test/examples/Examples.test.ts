@@ -142,7 +142,8 @@ const shown: Readonly<Record<string, readonly [shows: string, pages?: Record<str
   virtualtime: ["decides by rules and after an hour", { "layers/compose/README.md": 1 }],
   watching: ["decides on the question that it sees", { "layers/compose/README.md": 1 }],
   webhook: ["delivers what was in the outbox", { "layers/channel/README.md": 1 }],
-  worker: ["runs the body where the worker is"]
+  worker: ["runs the body where the worker is"],
+  writing: ["keeps a note by the methods of its own feature", { "layers/compose/README.md": 1 }]
 }
 
 describe("an example", () => {

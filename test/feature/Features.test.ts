@@ -2,13 +2,14 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { Context, Effect, Layer, Schema } from "effect"
+import { feature, makeProblem, operation, serve, uuid as uuidOf } from "troupe/feature"
 import { afterAll, assert, describe, it } from "vitest"
 import { start } from "../../layers/compose/entries/Embed.ts"
 import * as Spectral from "../../layers/compose/entries/Spectral.ts"
 import type { AnyFeature } from "../../layers/compose/options/Feature.ts"
 import type { Options } from "../../layers/compose/options/ServiceOptions.ts"
 import { layer as scripted, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
-import type { AnyServed } from "../../layers/service/Served.ts"
 import { agent } from "../../src/agent/DeclaredAgent.ts"
 import * as Events from "../platform/Events.ts"
 
@@ -16,6 +17,7 @@ const data = mkdtempSync(join(tmpdir(), "troupe-features-"))
 afterAll(() => rmSync(data, { recursive: true, force: true }))
 
 const spectral = Spectral.feature()
+const uuid = uuidOf(Schema.String)
 const olga = { id: "olga", tenant: "acme", roles: ["operator"] } as const
 const publisher = { id: "platform", tenant: "acme", roles: ["publisher"] } as const
 const token = "a-token-for-olga-of-acme"
@@ -122,48 +124,340 @@ describe("a feature", () => {
     }))
 })
 
+class Payments extends Context.Service<
+  Payments,
+  { readonly paid: (order: string) => Effect.Effect<boolean> }
+>()("test/feature/Payments") {}
+
+class OrderLost extends Schema.TaggedError<OrderLost>()("OrderLost", { message: Schema.String }) {
+  get problem() {
+    return makeProblem(410, "order-lost", "The order is lost", this.message)
+  }
+}
+
+describe("a feature of an application", () => {
+  const paid = operation({
+    id: "paid",
+    name: "paid",
+    method: "GET",
+    path: "/v1/orders/:order/paid",
+    params: Schema.Struct({ order: Schema.String }),
+    success: Schema.Boolean,
+    problems: [410],
+    right: { operator: "all" },
+    args: ["order"],
+    summary: "Is this order paid?"
+  })
+  const effects = {
+    paid: serve(paid, ({ order }) =>
+      order === "lost"
+        ? Effect.fail(new OrderLost({ message: "nobody knows it" }))
+        : Payments.use((payments) => payments.paid(order))
+    )
+  }
+  const groups = [{ id: "orders", title: "Orders", effects }] as const
+  const layer = Layer.succeed(Payments, { paid: (order) => Effect.succeed(order === "1003") })
+
+  it("performs with the services of its Layer, and tells its errors", () => {
+    const orders = feature({ name: "orders", groups, layer })
+    return served({ features: [orders] }, async (troupe) => {
+      assert.isTrue(await troupe.of(orders).paid("1003", olga))
+      assert.isFalse(await troupe.of(orders).paid("1004", olga))
+      const lost = await troupe
+        .of(orders)
+        .paid("lost", olga)
+        .catch((error) => error)
+      assert.deepInclude(lost as object, { _tag: "OrderLost" })
+      const response = await asked(troupe, "/v1/orders/1003/paid")
+      assert.deepStrictEqual([response.status, await response.json()], [200, true])
+      const gone = await asked(troupe, "/v1/orders/lost/paid")
+      assert.deepStrictEqual(
+        [gone.status, ((await gone.json()) as { readonly type: string }).type],
+        [410, "urn:troupe:problem:order-lost"]
+      )
+      const refused = await troupe
+        .of(orders)
+        .paid("1003", publisher)
+        .catch((error) => error)
+      assert.deepInclude(refused as object, { _tag: "NotEntitled" })
+    })
+  })
+
+  it("runs what is over it as long as the service does", async () => {
+    const seen: Array<string> = []
+    const over = Layer.effectDiscard(
+      Effect.acquireRelease(
+        Effect.sync(() => seen.push("begun")),
+        () => Effect.sync(() => seen.push("ended"))
+      )
+    )
+    await served({ features: [feature({ name: "seen", over })] }, async () => {
+      assert.deepStrictEqual(seen, ["begun"])
+    })
+    assert.deepStrictEqual(seen, ["begun", "ended"])
+  })
+
+  it("does not compile without a service that its operations need", () => {
+    const features = [feature({ name: "orders", groups })] as const
+    // @ts-expect-error: nobody provides Payments.
+    const given: Options = { ...options, features }
+    assert.deepStrictEqual(given.features, features as never)
+  })
+})
+
 describe("what is wrong with features", () => {
   const other: AnyFeature = { ...spectral, name: "other" }
-  const bare = { ...spectral, groups: [], tools: [], deliveries: [] }
-  const withGroup = (group: object) => ({ ...bare, groups: [{ id: "g", title: "G", ...group }] })
-  const moved = (effect: AnyServed, path: `/v1/${string}`) => ({
-    ...effect,
-    operation: { ...effect.operation, path }
+  const bare = feature({ name: "bare" })
+  const get = operation({
+    id: "get",
+    name: "note",
+    method: "GET",
+    path: "/v1/notes/:id",
+    params: Schema.Struct({ id: Schema.String }),
+    success: Schema.String,
+    right: "inspect",
+    summary: "A note"
   })
-  const { scans } = Object.assign({}, ...spectral.groups.map(({ effects }) => effects))
-  const misnamed = withGroup({
-    effects: { scans: { ...scans, operation: { ...scans.operation, right: "scna" } } }
+  const note = serve(get, ({ id }) => Effect.succeed(id))
+  const withEffects = (effects: unknown) => ({
+    ...bare,
+    groups: [{ id: "notes", title: "Notes", effects }]
   })
-  const again = { id: "g", title: "G", effects: { scans: moved(scans, "/v1/other-scans") } }
-  const twice = { ...bare, groups: [...spectral.groups, again] }
-  const paid = () => ({ _tag: "Tell", conversation: "c", text: "Paid." }) as const
-  const paying = { ...bare, events: { handlers: { paid }, topics: [] } }
-  const wrong: ReadonlyArray<readonly [what: string, features: unknown, said: RegExp]> = [
-    ["is given twice", [spectral, spectral], /the feature spectral, which there is already/],
-    ["has the operations of another", [spectral, other], /"other" has the group records/],
-    ["needs a right that is none", [misnamed], /there is no right "scna"/],
-    ["has two methods of one name", [twice], /"spectral" has the method spectral.scans/],
-    ["lacks an effect", [withGroup({ effects: { get: undefined } })], /Expected the effect of an/],
-    ["has a group without effects", [withGroup({})], /Missing key|Expected/],
-    ["has a tool that is none", [{ ...bare, tools: [1] }], /Expected/],
-    ["has a delivery that is none", [{ ...bare, deliveries: [1] }], /Expected an Effect of handl/],
+  const withOperation = (members: object) =>
+    withEffects({ note: { ...note, operation: { ...get, ...members } } })
+  const byKey = { path: "/v1/notes/:key", params: Schema.Struct({ key: Schema.String }) }
+  const renamed = {
+    id: "other",
+    title: "Others",
+    effects: { note: { ...note, operation: { ...get, ...byKey } } }
+  }
+  const notes = { name: "notes", what: "notes", key: ["id"], columns: { tenant: uuid, id: uuid } }
+  const migrations = { "0001_notes": ["CREATE TABLE troupe.notes (tenant text, id text)"] }
+  const withTable = (members: object) => ({
+    ...bare,
+    tables: [{ ...notes, ...members }],
+    migrations
+  })
+  const paying = { ...bare, events: { handlers: { paid: () => undefined }, topics: [] } }
+  const at = "groups.0.effects.note.operation"
+  const wrong: ReadonlyArray<
+    readonly [what: string, features: unknown, field: string, said: RegExp]
+  > = [
+    ["is none", [1], "0", /Expected a feature/],
+    ["lacks all but its name", [{ name: "x" }], "0.groups", /the feature "x": Missing key/],
+    [
+      "has a name that is none",
+      [feature({ name: "Bare Feature" })],
+      "0.name",
+      /lower-case letters/
+    ],
+    ["is given twice", [bare, bare], "1.name", /has the feature bare, which there is already/],
+    ["has an unknown member", [{ ...bare, table: [] }], "0.table", /"bare": .*tables/],
+    ["has the operations of another", [spectral, other], "1.groups.0.id", /"other" has the group/],
+    [
+      "has the route of a service",
+      [withOperation({ path: "/v1/runs/:id" })],
+      "0.groups.0.effects.note",
+      /the route GET/
+    ],
+    [
+      "has the route of another",
+      [withEffects({ note }), { ...bare, name: "other", groups: [renamed] }],
+      "1.groups.0.effects.note",
+      /the route GET/
+    ],
+    [
+      "lacks an effect",
+      [withEffects({ note: undefined })],
+      "0.groups.0.effects.note",
+      /as `serve` makes/
+    ],
+    [
+      "has a group without effects",
+      [withEffects(undefined)],
+      "0.groups.0.effects",
+      /"bare": Expected/
+    ],
+    [
+      "needs a right that is none",
+      [withOperation({ right: "inspcet" })],
+      `0.${at}.right`,
+      /Expected a right/
+    ],
+    [
+      "gives a right to a role that is none",
+      [withOperation({ right: { boss: "all" } })],
+      `0.${at}.right`,
+      /Expected a right/
+    ],
+    ["has a method that is none", [withOperation({ method: "get" })], `0.${at}.method`, /GET/],
+    [
+      "has a path of no version",
+      [withOperation({ path: "/notes/:id" })],
+      `0.${at}.path`,
+      /Expected a path/
+    ],
+    [
+      "has a path without its params",
+      [withOperation({ path: "/v1/notes" })],
+      `0.${at}.params`,
+      /members of its path/
+    ],
+    [
+      "has a payload of a read",
+      [withOperation({ payload: Schema.Struct({}) })],
+      `0.${at}.payload`,
+      /a GET has none/
+    ],
+    ["has a member twice", [withOperation({ query: get.params })], `0.${at}.query`, /a member id/],
+    [
+      "has an input that is no schema",
+      [withOperation({ query: {} })],
+      `0.${at}.query`,
+      /Expected a schema/
+    ],
+    [
+      "has an argument that is none",
+      [withOperation({ args: ["ix"] })],
+      `0.${at}.args`,
+      /no member ix/
+    ],
+    ["has a status that is none", [withOperation({ status: 202 })], `0.${at}.status`, /201/],
+    [
+      "has a problem that is none",
+      [withOperation({ problems: [418] })],
+      `0.${at}.problems.0`,
+      /404/
+    ],
+    [
+      "calls an effect otherwise",
+      [withEffects({ noted: note })],
+      "0.groups.0.effects.noted.operation.name",
+      /another name/
+    ],
+    ["has a tool that is none", [{ ...bare, tools: [1] }], "0.tools.0", /Expected what `tool`/],
+    [
+      "has a delivery that is none",
+      [{ ...bare, deliveries: [1] }],
+      "0.deliveries.0",
+      /an Effect of handl/
+    ],
     [
       "has a handler that is none",
       [{ ...bare, events: { handlers: { paid: "x" }, topics: [] } }],
-      /Expected/
+      "0.events.handlers",
+      /functions by types/
+    ],
+    [
+      "has topics that are none",
+      [{ ...bare, events: { handlers: {}, topics: [1] } }],
+      "0.events.topics.0",
+      /Expected string/
     ],
     [
       "handles the events of another",
       [paying, { ...paying, name: "other" }],
+      "1.events.handlers",
       /"other" has the handler of events paid/
     ],
-    ["is none", [{ name: "x" }], /Expected a feature/],
-    ["has a name that is none", [{ ...spectral, name: "Spectral Agent" }], /Expected a feature/]
+    [
+      "has a table with a wrong name",
+      [withTable({ name: "no tes" })],
+      "0.tables.0.name",
+      /a name such as notes/
+    ],
+    ["has a table without a key", [withTable({ key: [] })], "0.tables.0.key.0", /"bare": /],
+    [
+      "has a column that is none",
+      [withTable({ columns: { tenant: "text" } })],
+      "0.tables.0.columns.tenant",
+      /Expected a column/
+    ],
+    [
+      "has a table without tenants",
+      [withTable({ columns: { id: uuid } })],
+      "0.tables.0.columns",
+      /nothing keeps tenants apart/
+    ],
+    [
+      "has a key without a column",
+      [withTable({ key: ["ix"] })],
+      "0.tables.0.columns",
+      /no column ix/
+    ],
+    [
+      "marks a column that is none",
+      [withTable({ erased: { marked: { who: "text" } } })],
+      "0.tables.0.columns",
+      /no column who/
+    ],
+    [
+      "marks a column that is no text",
+      [withTable({ erased: { removed: ["id"] } })],
+      "0.tables.0.erased",
+      /id is no text/
+    ],
+    [
+      "has a mark that is none",
+      [withTable({ erased: { marked: { id: ["by"] } } })],
+      "0.tables.0.erased.marked.id",
+      /a Set of members/
+    ],
+    [
+      "has an owner",
+      [withTable({ erased: { owner: ["id", "by"] } })],
+      "0.tables.0.erased.owner",
+      /no such member/
+    ],
+    [
+      "has a table of all with tenants",
+      [{ ...withTable({}), of_all: ["notes"] }],
+      "0.tables.0.columns",
+      /has a column tenant/
+    ],
+    [
+      "has no table of all",
+      [{ ...withTable({}), of_all: ["other"] }],
+      "0.of_all",
+      /no table other/
+    ],
+    [
+      "has tables of one name",
+      [withTable({}), { ...withTable({}), name: "other" }],
+      "1.tables.0.name",
+      /the table notes/
+    ],
+    [
+      "has a table that nothing makes",
+      [{ ...withTable({}), migrations: {} }],
+      "0.migrations",
+      /none makes its tables/
+    ],
+    [
+      "makes a table that it does not declare",
+      [{ ...bare, migrations }],
+      "0.tables",
+      /none is declared/
+    ],
+    [
+      "has a migration without a number",
+      [{ ...withTable({}), migrations: { notes: [] } }],
+      "0.migrations.notes",
+      /0001_notes/
+    ],
+    [
+      "has a statement that is none",
+      [{ ...withTable({}), migrations: { "0001_a": [1] } }],
+      "0.migrations.0001_a.0",
+      /Expected string/
+    ],
+    ["has a Layer that is none", [{ ...bare, layer: Effect.void }], "0.layer", /Expected a Layer/],
+    ["runs what is none", [{ ...bare, over: Effect.void }], "0.over", /Expected a Layer/]
   ]
-  for (const [what, features, said] of wrong) {
+  for (const [what, features, field, said] of wrong) {
     it(`is refused at the start: one that ${what}`, async () => {
       const error = await failureOf({ features } as Partial<Options>)
-      assert.deepInclude(error as object, { _tag: "InvalidInput" })
+      assert.deepInclude(error as object, { _tag: "InvalidInput", field: `features.${field}` })
       assert.match((error as Error).message, said)
     })
   }

@@ -188,6 +188,8 @@ describe("the packed package", () => {
     )
     writeFileSync(join(project, "missing.ts"), missing)
     writeFileSync(join(project, "declared.ts"), declared)
+    // The worked example is such a library too.
+    cpSync(join(root, "test/feature/maintenance"), join(project, "maintenance"), { recursive: true })
     writeFileSync(join(project, "package.json"), `{ "type": "module" }`)
     // With no optional peer installed, and every declaration checked that they lead to.
     const modules = ["NodeNext NodeNext", "ESNext Bundler"]
@@ -203,7 +205,9 @@ describe("the packed package", () => {
           "false",
           "user.ts",
           "missing.ts",
-          "declared.ts"
+          "declared.ts",
+          "--allowImportingTsExtensions",
+          "maintenance/Maintenance.ts"
         ]
         const { stdout } = spawnSync(process.execPath, args, { cwd: project, encoding: "utf8" })
         const [first, second, ...others] = stdout.split(/^(?=\S)/m)
@@ -404,6 +408,7 @@ describe("the packed package", () => {
       embedding: "It is paid back.",
       http: "202 Good morning.",
       policy: "awaiting_approval",
+      writing: "[ { id: 'n-1', said: 'Call the customer.' } ]",
       semstreams: `[ true, 'tool.result.call-2', '"order 1003 is paid back"' ]`
     }
     for (const [name, last] of Object.entries(examples)) {

@@ -46,7 +46,7 @@ import type { StartError as StoresError } from "../../sql/stores/SqlStores.ts"
 import * as StoredComponentCatalog from "../../stores/semstreams/StoredComponentCatalog.ts"
 import * as StoredFlowState from "../../stores/semstreams/StoredFlowState.ts"
 import * as StoredTriplePublisher from "../../stores/semstreams/StoredTriplePublisher.ts"
-import { featureLayer } from "../assembly/FeatureLayer.ts"
+import { storesOf } from "../assembly/FeatureLayer.ts"
 
 // The ports of its stores.
 export * from "../../../services/semstreams/ComponentCatalog.ts"
@@ -164,7 +164,7 @@ const stored = Layer.mergeAll(
 )
 
 /** The feature's stores over those of a runtime, in memory or in SQL. */
-export const layer: Layer.Layer<Stores, StoresError, Outbox | Rows> = featureLayer<Stores>([], {
+export const layer: Layer.Layer<Stores, StoresError, Outbox | Rows> = storesOf<Stores>({
   ephemeral: Layer.merge(stored, EphemeralLoopStore.layer),
   sql: () =>
     Promise.all([

@@ -30,7 +30,7 @@ import { apiWith } from "../../service/AddedApi.ts"
 import { addedGroup } from "../../service/AddedGroups.ts"
 import * as StoredPlatform from "../../stores/spectral/platform/StoredPlatform.ts"
 import * as StoredWorlds from "../../stores/spectral/worlds/StoredWorlds.ts"
-import { featureLayer } from "../assembly/FeatureLayer.ts"
+import { featureLayer, storesOf } from "../assembly/FeatureLayer.ts"
 import * as Platform from "../assembly/Platform.ts"
 import * as Worlds from "../assembly/Worlds.ts"
 
@@ -74,14 +74,17 @@ export const SpectralApi = apiWith(groups)
 
 const stores = Layer.merge(StoredPlatform.layer, StoredWorlds.layer)
 
-/** Its stores over those of a runtime, in memory or in SQL, and its operations. */
-export const layer = featureLayer<Stores>(groups, {
+/** Its stores over those of a runtime, in memory or in SQL. */
+const stored = storesOf<Stores>({
   ephemeral: stores,
   sql: () =>
     import("../../sql/spectral/SpectralTables.ts").then((tables) =>
       Layer.provide(stores, tables.layer)
     )
 })
+
+/** Its stores and its operations. */
+export const layer = featureLayer({ name: "spectral", groups, layer: stored })
 
 export interface Options {
   /** The worlds whose agents the service has; their tools come along. Absent = none. */
@@ -100,9 +103,9 @@ export const feature = ({ worlds = [] }: Options = {}) => ({
   ] as const,
   deliveries: [Platform.worldViews],
   events: { handlers: eventHandlers, topics: Object.keys(platform_events) },
-  layer: Layer.provideMerge(Worlds.runner, layer) as Layer.Layer<
+  layer: Layer.provideMerge(Worlds.runner, stored) as Layer.Layer<
     Stores | WorldAgentRunner | WorldRuntime,
-    Layer.Error<typeof layer>,
+    Layer.Error<typeof stored>,
     Outbox | Rows
   >,
   over: Worlds.connected

@@ -185,17 +185,8 @@ const Model = is<Options["model"]>(
       value.every(isModel))
 )
 
-const FeatureShape = is<AnyFeature>(
-  "a feature, such as `feature()` of `troupe/spectral`",
-  (value) =>
-    isObject(value) &&
-    "name" in value &&
-    typeof value.name === "string" &&
-    /^[a-z][a-z0-9_]{0,30}$/.test(value.name) &&
-    ["groups", "tools", "deliveries"].every((list) => Array.isArray(Reflect.get(value, list))) &&
-    ["layer", "over"].every((name) => Layer.isLayer(Reflect.get(value, name))) &&
-    isObject(Reflect.get(value, "events"))
-)
+/** Its members are checked with those of the others. */
+const FeatureShape = objectOf<AnyFeature>("a feature, as `feature` of `troupe/feature` makes it")
 
 const fields = {
   agents: Schema.Array(objectOf("what `AgentSpec.make` or `agent` makes")).annotateKey({

@@ -1,19 +1,50 @@
 /**
- * A feature: what belongs to a part of an application, as one value that a start or a runtime takes in a list. Its stores make
- * their tables themselves, with row security, and say what an erasure does to them (`FeatureTables` of `layers/sql`).
+ * A feature: what belongs to a part of an application, as one value that a start takes in a list. Its operations and stores are
+ * written once over `Rows`; from its tables follow row security and what an erasure does to them.
  */
 import type { Effect, Layer } from "effect"
+import type { AgentDirectory } from "../../../services/AgentDirectory.ts"
+import type { AgentMemories } from "../../../services/AgentMemory.ts"
+import type { AgentRuntime } from "../../../services/AgentRuntime.ts"
+import type { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
+import type { AuthorizationDesk } from "../../../services/AuthorizationDesk.ts"
 import type { RoomHandlers } from "../../../services/DeliveryHandlers.ts"
+import type { EventIntake } from "../../../services/EventIntake.ts"
+import type { KillSwitch } from "../../../services/KillSwitch.ts"
+import type { McpServers } from "../../../services/McpServers.ts"
 import type { Outbox } from "../../../services/Outbox.ts"
 import type { Rows } from "../../../services/Rows.ts"
+import type { Stores } from "../../../services/Stores.ts"
+import type { TaskDispatch } from "../../../services/TaskDispatch.ts"
+import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import type { EventHandlers } from "../../../src/delivery/EventEffect.ts"
 import type { Family } from "../../runtime/directory/LocalToolRegistry.ts"
 import type { StartError } from "../../sql/stores/SqlStores.ts"
 import type { AddedGroup } from "../../service/AddedGroups.ts"
+import type { AnyTable } from "../../stores/TypedRows.ts"
+
+/** The stores of a runtime, and the memory of each actor, which is built for its address. */
+export type StorePorts = Stores | AgentMemories
+
+/** The ports that a runtime gives: those of `troupe/services` that read, command and store. */
+export type Ports =
+  | StorePorts
+  | AgentDirectory
+  | AgentRuntime
+  | ApprovalDesk
+  | AuthorizationDesk
+  | EventIntake
+  | KillSwitch
+  | McpServers
+  | TaskDispatch
+  | ToolRegistry
+
+/** Statements of SQL by number and name, from `0001_...` on. */
+export type Migrations = Readonly<Record<string, ReadonlyArray<string>>>
 
 /** Its services are those of its Layer: its tools, operations and deliveries need no others but the runtime's. */
 export interface AnyFeature {
-  /** Lower-case, and of no other feature of the service. */
+  /** Lower-case letters, digits and `_`, at most 31; of no other feature of the service. */
   readonly name: string
   /** Its operations, over HTTP and by methods (`of`). */
   readonly groups: ReadonlyArray<AddedGroup>
@@ -23,8 +54,14 @@ export interface AnyFeature {
   readonly deliveries: ReadonlyArray<Effect.Effect<RoomHandlers, unknown, unknown>>
   /** What events of its types cause, where the service takes events; and its topics of the outbox that are such events. */
   readonly events: { readonly handlers: EventHandlers; readonly topics: ReadonlyArray<string> }
+  /** The tables that its migrations make. Absent = none, or its Layer makes them. */
+  readonly tables?: ReadonlyArray<AnyTable>
+  /** The names of its tables without a column `tenant`: nothing keeps tenants apart in them. Absent = none. */
+  readonly of_all?: ReadonlyArray<string>
+  /** Statements that make its tables in the schema `troupe`. Released ones are never changed. Absent = none. */
+  readonly migrations?: Migrations
   /** Its services over the stores of a runtime, of either kind. */
   readonly layer: Layer.Layer<never, StartError, Outbox | Rows>
-  /** What it runs as long as the runtime does. */
+  /** What it runs as long as the runtime does, such as a sweep. */
   readonly over: Layer.Layer<never, never, unknown>
 }

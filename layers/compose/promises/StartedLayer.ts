@@ -33,6 +33,7 @@ import type { EventOptions } from "../options/ServiceOptions.ts"
 import type { ToolServices, Options } from "../options/ServiceOptions.ts"
 import type { ResolverError, ToolConfigs } from "../assembly/ResolvedConfigs.ts"
 import { resolveConfigs } from "../assembly/ResolvedConfigs.ts"
+import { featureLayer } from "../assembly/FeatureLayer.ts"
 import * as Graphs from "../assembly/Graphs.ts"
 import { isObject } from "../options/OptionShapes.ts"
 import * as OpenCalls from "./OpenCalls.ts"
@@ -80,7 +81,7 @@ const plainTimes = (options: Options): PlainOptions =>
 /** The stores of the features over those of the service. */
 const featuresOf = ({ features = [] }: PlainOptions) =>
   features.reduce<Layer.Layer<never, FeatureError, FeatureNeeds>>(
-    (all, { layer }) => Layer.provideMerge(layer, all),
+    (all, feature) => Layer.provideMerge(featureLayer(feature), all),
     Layer.empty
   )
 

@@ -1,20 +1,8 @@
 /** The flag of each tenant, over any store. */
-import { Effect, Schema } from "effect"
-import { serve } from "../../../layers/service/Served.ts"
-import { flag, json, table, tableRows, text } from "../../../layers/stores/TypedRows.ts"
-import { Rows } from "../../../services/Rows.ts"
-import { Tenant } from "../../../src/value/Ids.ts"
+import { Effect } from "effect"
+import { Rows, serve, tableRows } from "troupe/feature"
 import * as Operations from "./MaintenanceOperations.ts"
-
-const By = Schema.Struct({ by: Schema.String })
-
-const flags = table({
-  name: "maintenance",
-  what: "tenants under maintenance",
-  key: ["tenant"],
-  columns: { tenant: text(Tenant), is_on: flag, who: json(By) },
-  erased: { marked: { who: new Set(["by"]) } }
-})
+import { flags } from "./MaintenanceTables.ts"
 
 export const maintenance = serve(Operations.get, (_, { tenant }) =>
   Effect.gen(function* () {

@@ -1,6 +1,6 @@
 /** Whether a tenant is under maintenance: to be read by staff, and set by operators. */
 import { Schema } from "effect"
-import { operation } from "../../../src/operation/Operation.ts"
+import { operation } from "troupe/feature"
 
 const Maintenance = Schema.Struct({
   on: Schema.Boolean,

@@ -1,0 +1,98 @@
+/**
+ * The package's entry `troupe/feature`: what a feature of an application is made of. A start takes it in its list `features`.
+ *
+ * ```ts
+ * const list = operation({ id: "list", name: "notes", method: "GET", path: "/v1/notes", success: Notes, right: "inspect", summary: "Notes" })
+ * const notes = serve(list, (input, { tenant }) => Effect.map(Rows, (rows) => tableRows(rows, table).all({ where: { tenant } })))
+ * export const book = feature({ name: "book", groups: [{ id: "notes", title: "Notes", effects: { notes } }], tables, migrations })
+ * ```
+ */
+import type { Effect } from "effect"
+import { Layer } from "effect"
+import type { Outbox } from "../../../services/Outbox.ts"
+import type { Rows } from "../../../services/Rows.ts"
+import type { StartError } from "../../sql/stores/SqlStores.ts"
+import type { AddedGroup } from "../../service/AddedGroups.ts"
+import type { AnyServed, ServicesOf } from "../../service/Served.ts"
+import type { AnyFeature, Ports, StorePorts } from "../options/Feature.ts"
+import { definedOptions } from "../options/OptionShapes.ts"
+import type { ToolServices } from "../options/ServiceOptions.ts"
+
+export { operation } from "../../../src/operation/Operation.ts"
+export type { Operation } from "../../../src/operation/Operation.ts"
+export { makeProblem } from "../../../src/operation/Problem.ts"
+export type { Described, Problem } from "../../../src/operation/Problem.ts"
+export { serve } from "../../service/Served.ts"
+export type { Served } from "../../service/Served.ts"
+export type { AddedGroup } from "../../service/AddedGroups.ts"
+export * from "../../stores/TypedRows.ts"
+export { Rows } from "../../../services/Rows.ts"
+export type { AnyFeature, Migrations, Ports } from "../options/Feature.ts"
+export type { StartError } from "../../sql/stores/SqlStores.ts"
+
+type Optional = "deliveries" | "events" | "groups" | "layer" | "over" | "tools"
+
+/** The members of a feature, of which only the name is required: what is absent, it does not have. */
+export interface FeatureMembers extends Omit<AnyFeature, Optional> {
+  readonly groups?: AnyFeature["groups"]
+  readonly tools?: AnyFeature["tools"]
+  readonly deliveries?: AnyFeature["deliveries"]
+  readonly events?: Partial<AnyFeature["events"]>
+  /** Its services over the stores of a runtime, of either kind: the same Layer over `Rows` for both. */
+  readonly layer?: Layer.Layer<never, StartError, Outbox | Rows>
+  readonly over?: AnyFeature["over"]
+}
+
+/** A feature whose operations and services have types. `Needs` are services that nobody provides: a start does not take it. */
+export interface Feature<
+  Groups extends ReadonlyArray<AddedGroup>,
+  Services = never,
+  Needs = never
+> extends Omit<AnyFeature, "groups" | "layer"> {
+  readonly groups: Groups
+  readonly layer: Layer.Layer<Services, StartError, Outbox | Rows | Needs>
+}
+
+type Each<F, Name> = Name extends keyof F
+  ? F[Name] extends ReadonlyArray<infer Item>
+    ? Item
+    : never
+  : never
+type GroupsOf<F> = F extends { readonly groups: infer G extends ReadonlyArray<AddedGroup> }
+  ? G
+  : readonly []
+type ProvidedBy<F> = F extends { readonly layer: Layer.Layer<infer S, infer _E, infer _R> }
+  ? S
+  : never
+type EffectsIn<Group> = Group extends AddedGroup ? Group["effects"][keyof Group["effects"]] : never
+type NeedsIn<Effects> = Effects extends AnyServed ? ServicesOf<Effects> : never
+type NeedsOver<F> = F extends { readonly over: Layer.Layer<infer _S, infer _E, infer R> }
+  ? R
+  : never
+
+/** Services that neither the feature nor a runtime provides. */
+type NeedsOf<F> =
+  | Exclude<
+      Effect.Services<Each<F, "tools" | "deliveries">>,
+      ProvidedBy<F> | StorePorts | ToolServices
+    >
+  | Exclude<NeedsIn<EffectsIn<GroupsOf<F>[number]>> | NeedsOver<F>, ProvidedBy<F> | Ports>
+
+const none = {
+  groups: [],
+  tools: [],
+  deliveries: [],
+  layer: Layer.empty,
+  over: Layer.empty
+}
+
+/**
+ * A feature of these members. A start that is given it checks them, and fails with `InvalidInput` that names the feature and the
+ * member, or with `MigrationError` where its tables in SQL are not as it says.
+ */
+export const feature = <const F extends FeatureMembers>(
+  members: F
+): Feature<GroupsOf<F>, ProvidedBy<F>, NeedsOf<F>> => {
+  const { events, ...given } = definedOptions(members) as FeatureMembers
+  return { ...none, ...given, events: { handlers: {}, topics: [], ...events } } as never
+}
