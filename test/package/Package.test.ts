@@ -189,7 +189,9 @@ describe("the packed package", () => {
     writeFileSync(join(project, "missing.ts"), missing)
     writeFileSync(join(project, "declared.ts"), declared)
     // The worked example is such a library too.
-    cpSync(join(root, "test/feature/maintenance"), join(project, "maintenance"), { recursive: true })
+    cpSync(join(root, "test/feature/maintenance"), join(project, "maintenance"), {
+      recursive: true
+    })
     writeFileSync(join(project, "package.json"), `{ "type": "module" }`)
     // With no optional peer installed, and every declaration checked that they lead to.
     const modules = ["NodeNext NodeNext", "ESNext Bundler"]
