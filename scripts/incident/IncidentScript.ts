@@ -7,11 +7,9 @@ import type { ModelRequest } from "../../services/ModelGateway.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { Seen, Step } from "./IncidentTranscript.ts"
-import { outcomeOf, read, valueOf } from "./IncidentTranscript.ts"
-import { clusterScript, speaksOfClusters } from "../scans/ClusterScript.ts"
-import { draftScript, speaksOfDrafts } from "../scans/DraftScript.ts"
-import { speaksOfSummary, summaryScript } from "../scans/SummaryScript.ts"
-import { worldScript } from "../worlds/WorldScript.ts"
+import { once, outcomeOf, read, valueOf } from "./IncidentTranscript.ts"
+import { recordScripts } from "../sample/RecordScripts.ts"
+import { worldScript } from "../sample/WorldScript.ts"
 
 const footer =
   "\n\n(I am a scripted model: no language model is configured. The tools and their results are real.)"
@@ -23,7 +21,8 @@ const help =
   'And "which failure clusters are critical?", then "show cluster <id>" or "acknowledge cluster <id>". "Give me a summary" counts what is in which state. ' +
   '"Which patterns are there?" says what failures have in common; "draft the card of support-bot", then "publish draft-1", puts them into that system\'s card.'
 
-const answer = (said: string): Turn => text(said + footer)
+const answer = (said: Turn | string): Turn =>
+  typeof said === "string" ? text(said + footer) : said
 
 interface Summary {
   readonly event_id: string
@@ -238,27 +237,14 @@ const worldIn = (asked: string): string | undefined => {
   return (match?.[1] ?? match?.[2])?.toLowerCase()
 }
 
-const askWorld = (seen: Seen, world_id: string): Turn => {
-  const step = seen.now.findLast(({ name }) => name === "ask_world_agent")
-  if (step === undefined) return call("ask_world_agent", { world_id, question: seen.asked })
-  const value = valueOf(step)
-  return answer(
-    value === undefined
-      ? `The agent of the world ${world_id} did not answer: ${outcomeOf(step)}.`
-      : `The agent of the world ${world_id} says:\n${String(value["answer"])}`
+const askWorld = (seen: Seen, world_id: string): Turn | string =>
+  once(
+    seen,
+    "ask_world_agent",
+    { world_id, question: seen.asked },
+    (value) => `The agent of the world ${world_id} says:\n${String(value["answer"])}`,
+    `The agent of the world ${world_id} did not answer`
   )
-}
-
-/** On the records of a workspace, where the agent has the tools for them. */
-const recordScripts: ReadonlyArray<{
-  readonly speaks: (seen: Seen) => boolean
-  readonly tool: string
-  readonly script: (seen: Seen) => Turn | string
-}> = [
-  { speaks: speaksOfSummary, tool: "get_operations_summary", script: summaryScript },
-  { speaks: speaksOfDrafts, tool: "publish_draft", script: draftScript },
-  { speaks: speaksOfClusters, tool: "triage_cluster", script: clusterScript }
-]
 
 /** What to say to this request. */
 export const script = (request: ModelRequest): Turn => {
@@ -268,15 +254,12 @@ export const script = (request: ModelRequest): Turn => {
   const seen = read(request)
   const world = worldIn(seen.asked)
   if (world !== undefined && request.tools.some(({ name }) => name === "ask_world_agent")) {
-    return askWorld(seen, world)
+    return answer(askWorld(seen, world))
   }
   const records = recordScripts.find(
-    ({ speaks, tool }) => speaks(seen) && request.tools.some(({ name }) => name === tool)
+    ({ speaks, tool }) => speaks.test(seen.asked) && request.tools.some(({ name }) => name === tool)
   )
-  if (records !== undefined) {
-    const next = records.script(seen)
-    return typeof next === "string" ? answer(next) : next
-  }
+  if (records !== undefined) return answer(records.script(seen))
   const act =
     wantsReplay.test(seen.asked) && !asks.test(seen.asked)
       ? replay

@@ -2,8 +2,11 @@
  * The conversation as the script reads it: its steps, each with arguments and outcome.
  */
 import { Result } from "effect"
+import { call } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { bounds_result, readJson } from "../../src/value/BoundedJson.ts"
+import type { Json } from "../../src/value/Canonical.ts"
+import type { Turn } from "../../src/run/RunDecider.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
 
 export interface Step {
@@ -67,7 +70,7 @@ export const read = ({ history, transcript }: ModelRequest): Seen => {
   let asked = ""
   let from = 0
   // A model's own call ids may repeat from turn to turn: only those of the last turn are open.
-  let open: Array<{ readonly model_id: string; readonly name: string; readonly args: unknown }> = []
+  let open: Array<{ readonly model_id: string; readonly arguments: unknown }> = []
   for (const entry of [...history, ...transcript]) {
     switch (entry.role) {
       case "user":
@@ -75,21 +78,14 @@ export const read = ({ history, transcript }: ModelRequest): Seen => {
         from = all.length
         break
       case "assistant":
-        open = entry.calls.map((call) => ({
-          model_id: call.model_id,
-          name: call.name,
-          args: call.arguments
-        }))
+        open = [...entry.calls]
         break
       case "tool": {
-        const at = open.findIndex((call) => call.model_id === entry.model_id)
-        const [call] = at < 0 ? [] : open.splice(at, 1)
-        all.push({
-          name: entry.name,
-          args: record(call?.args),
-          outcome: entry.outcome,
-          ...(entry.modified === undefined ? undefined : { modified: entry.modified })
-        })
+        const at = open.findIndex(({ model_id }) => model_id === entry.model_id)
+        const [proposed] = at < 0 ? [] : open.splice(at, 1)
+        const { modified, name, outcome } = entry
+        const args = record(proposed?.arguments)
+        all.push({ name, args, outcome, ...(modified === undefined ? undefined : { modified }) })
         break
       }
     }
@@ -115,4 +111,26 @@ export const outcomeOf = ({ outcome }: Step): string => {
     case "Unknown":
       return "nobody knows whether it took effect: an operator must say"
   }
+}
+
+/** The last use of a tool since the user's last message. */
+export const lastOf = ({ now }: Seen, name: string): Step | undefined =>
+  now.findLast((step) => step.name === name)
+
+/** A list in what a step gave; empty where it gave none. */
+export const listIn = <A>(step: Step | undefined, member: string): ReadonlyArray<A> =>
+  step === undefined ? [] : ((valueOf(step)?.[member] ?? []) as ReadonlyArray<A>)
+
+/** Uses a tool once, then goes on with the object that it gave, or says what could not be done. A text is an answer. */
+export const once = (
+  seen: Seen,
+  tool: string,
+  args: Json,
+  then: (value: Readonly<Record<string, unknown>>) => Turn | string,
+  failed = "I could not look"
+): Turn | string => {
+  const step = lastOf(seen, tool)
+  if (step === undefined) return call(tool, args)
+  const value = valueOf(step)
+  return value === undefined ? `${failed}: ${outcomeOf(step)}.` : then(value)
 }

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { sampleRecords } from "../../scripts/scans/SampleRecords.ts"
-import { sampleWorlds } from "../../scripts/worlds/SampleWorlds.ts"
+import { sampleRecords } from "../../scripts/sample/SampleRecords.ts"
+import { sampleWorlds } from "../../scripts/sample/SampleWorlds.ts"
 
 const until = Date.UTC(2026, 10, 23, 15)
 const day_ms = 86_400_000

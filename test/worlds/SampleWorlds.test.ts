@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { sampleWorlds } from "../../scripts/worlds/SampleWorlds.ts"
+import { sampleWorlds } from "../../scripts/sample/SampleWorlds.ts"
 import { NewVersion } from "../../src/spectral/worlds/NewVersion.ts"
 import { worldModelCard } from "../../src/spectral/worlds/WorldModelCard.ts"
 

@@ -5,14 +5,23 @@
  */
 import { Schema } from "effect"
 import { PlatformRecords } from "../../src/spectral/platform/PlatformRecords.ts"
-import { randomFrom } from "../start/SeededRandom.ts"
-import { outlines } from "./Outlines.ts"
-import type { Outline, Weakness } from "./Outlines.ts"
+import { randomFrom } from "./SeededRandom.ts"
+import outlines from "./outlines.json" with { type: "json" }
 
 const day_ms = 86_400_000
 const days = 42
 /** Days between two changes of a system. */
 const cycle_days = 14
+
+/**
+ * A system: what it is for, by what it is judged, and in which ways it fails. At the end of each cycle something is changed.
+ */
+type Outline = (typeof outlines)["systems"][number]
+/**
+ * One failure cluster. `rate` is how many of 100 evaluated traces fail so at the beginning; `relief` by how much each change makes
+ * it rarer, 0 to 1, and below 0 more frequent. A `#` of the excerpt is a number.
+ */
+type Weakness = Outline["weaknesses"][number]
 
 type Encoded = typeof PlatformRecords.Encoded
 type Mutable<A> = {
@@ -78,7 +87,7 @@ const scoresOf = (
   traces: number,
   found: ReadonlyArray<Found>
 ): ScanRecord["scores"] =>
-  rubrics.map(([rubric_id, threshold]) => {
+  rubrics.map(({ id: rubric_id, threshold }) => {
     const missed = found
       .filter(({ weakness }) => weakness.rubric === rubric_id)
       .reduce((total, { count }) => total + count, 0)
@@ -188,7 +197,7 @@ const addClusters = ({ records }: Making, outline: Outline): void => {
       cluster_id,
       system_id: outline.system,
       rubric_id: weakness.rubric,
-      severity: weakness.severity,
+      severity: weakness.severity as Encoded["clusters"][number]["severity"],
       title: weakness.title,
       first_seen_at: Math.min(...moments),
       last_seen_at: Math.max(...moments),
@@ -206,7 +215,7 @@ const addClusters = ({ records }: Making, outline: Outline): void => {
 
 /** A change at the end of each cycle: those of cycles that are over were applied, of the last two one waits for its review. */
 const addChanges = ({ from, records }: Making, outline: Outline): void => {
-  for (const [n, [title, setting, before, after]] of outline.changes.entries()) {
+  for (const [n, { after, before, setting, title }] of outline.changes.entries()) {
     const proposed_at = from + ((n + 1) * cycle_days - 2) * day_ms
     const last = records.scans.findLast(
       ({ scan }) =>
@@ -254,9 +263,9 @@ const addSystem = ({ from, records }: Making, outline: Outline): void => {
     name: `${outline.name}: framework`,
     version: 1,
     world_id: outline.world,
-    rubrics: outline.rubrics.map(([rubric_id, threshold, criterion]) => ({
-      rubric_id,
-      name: rubric_id,
+    rubrics: outline.rubrics.map(({ criterion, id, threshold }) => ({
+      rubric_id: id,
+      name: id,
       description: `Whether ${outline.name} fulfils: ${criterion}`,
       criteria: [criterion],
       threshold,
@@ -311,11 +320,11 @@ export const sampleRecords = (seed: number, until: number): PlatformRecords => {
       events: []
     }
   }
-  for (const outline of outlines) addSystem(making, outline)
+  for (const outline of outlines.systems) addSystem(making, outline)
   for (let day = 0; day < days; day++) {
-    for (const outline of outlines) addScan(making, outline, day)
+    for (const outline of outlines.systems) addScan(making, outline, day)
   }
-  for (const outline of outlines) {
+  for (const outline of outlines.systems) {
     addClusters(making, outline)
     addChanges(making, outline)
   }

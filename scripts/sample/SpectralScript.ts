@@ -8,7 +8,7 @@ import type { SpecialistName } from "../../src/spectral/agents/SpectralAgents.ts
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { Seen, Step } from "../incident/IncidentTranscript.ts"
-import { jsonOf, outcomeOf, read, valueOf } from "../incident/IncidentTranscript.ts"
+import { jsonOf, lastOf, listIn, outcomeOf, read, valueOf } from "../incident/IncidentTranscript.ts"
 
 const schedules = /\b(hourly|daily|weekly)\b|\bevery (hour|day|week)\b/i
 const wantsChangeset = /\bapply\b.*?\b(change-?[a-z0-9-]*\d|[a-z0-9-]+-change-\d+)\b/i
@@ -32,11 +32,8 @@ const heard = (step: Step): string => {
   return typeof json === "string" ? json : `it could not be found out: ${outcomeOf(step)}`
 }
 
-const stepOf = ({ now }: Seen, name: string): Step | undefined =>
-  now.findLast((step) => step.name === name)
-
 const report = (seen: Seen): Turn => {
-  const [scans, health] = [stepOf(seen, "ask_scan-analyst"), stepOf(seen, "ask_troubleshooter")]
+  const [scans, health] = [lastOf(seen, "ask_scan-analyst"), lastOf(seen, "ask_troubleshooter")]
   if (scans === undefined || health === undefined) {
     return calls([
       delegate(
@@ -50,14 +47,14 @@ const report = (seen: Seen): Turn => {
 }
 
 const reschedule = (seen: Seen, schedule: string): Turn => {
-  const config = stepOf(seen, "ask_framework-advisor")
+  const config = lastOf(seen, "ask_framework-advisor")
   if (config === undefined) {
     return delegate(
       "framework-advisor",
       "Which scan schedule is set, in which version of the configuration?"
     )
   }
-  const change = stepOf(seen, "ask_change-manager")
+  const change = lastOf(seen, "ask_change-manager")
   if (change !== undefined) return text(heard(change))
   const version = /version (\d+)/.exec(heard(config))?.[1]
   return version === undefined
@@ -69,7 +66,7 @@ const reschedule = (seen: Seen, schedule: string): Turn => {
 }
 
 const apply = (seen: Seen, changeset: string): Turn => {
-  const change = stepOf(seen, "ask_change-manager")
+  const change = lastOf(seen, "ask_change-manager")
   return change === undefined
     ? delegate("change-manager", `Apply the change set ${changeset}.`)
     : text(heard(change))
@@ -98,18 +95,15 @@ interface Score {
   readonly threshold: number
 }
 
-const listOf = <A>(step: Step | undefined, member: string): ReadonlyArray<A> =>
-  step === undefined ? [] : ((valueOf(step)?.[member] ?? []) as ReadonlyArray<A>)
-
 const analyse = (seen: Seen): Turn => {
-  const listed = stepOf(seen, "list_recent_scans")
+  const listed = lastOf(seen, "list_recent_scans")
   if (listed === undefined) return call("list_recent_scans", { limit: 5 })
-  const scans = listOf<Scan>(listed, "scans")
+  const scans = listIn<Scan>(listed, "scans")
   const newest = scans.find(({ status }) => status === "completed")
   if (newest === undefined) return text("No scan has finished yet.")
-  const scored = stepOf(seen, "get_scan_scores")
+  const scored = lastOf(seen, "get_scan_scores")
   if (scored === undefined) return call("get_scan_scores", { scan_id: newest.scan_id })
-  const missed = listOf<Score>(scored, "scores").filter(({ score, threshold }) => score < threshold)
+  const missed = listIn<Score>(scored, "scores").filter(({ score, threshold }) => score < threshold)
   const rubrics = missed.map(
     ({ rubric_id, score, threshold }) => `${rubric_id} ${score} (at least ${threshold})`
   )
@@ -122,7 +116,7 @@ const analyse = (seen: Seen): Turn => {
 }
 
 const troubleshoot = (seen: Seen): Turn => {
-  const checked = stepOf(seen, "check_workspace_health")
+  const checked = lastOf(seen, "check_workspace_health")
   if (checked === undefined) {
     return calls([call("check_workspace_health"), call("get_recent_errors", { limit: 1 })])
   }
@@ -130,7 +124,7 @@ const troubleshoot = (seen: Seen): Turn => {
   if (health === undefined)
     return text(`The workspace's health could not be read: ${outcomeOf(checked)}.`)
   const findings = (health["findings"] ?? []) as ReadonlyArray<string>
-  const [last] = listOf<{ readonly message: string }>(stepOf(seen, "get_recent_errors"), "errors")
+  const [last] = listIn<{ readonly message: string }>(lastOf(seen, "get_recent_errors"), "errors")
   return text(
     [
       `The workspace is ${String(health["state"])}${findings.length === 0 ? "" : `: ${findings.join("; ")}`}.`,
@@ -140,7 +134,7 @@ const troubleshoot = (seen: Seen): Turn => {
 }
 
 const advise = (seen: Seen): Turn => {
-  const found = stepOf(seen, "get_framework_config")
+  const found = lastOf(seen, "get_framework_config")
   if (found === undefined) return call("get_framework_config")
   const config = valueOf(found)
   if (config === undefined) return text(`The configuration could not be read: ${outcomeOf(found)}.`)

@@ -6,7 +6,7 @@ import type { ModelRequest } from "../../services/ModelGateway.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { Seen, Step } from "../incident/IncidentTranscript.ts"
-import { read, valueOf } from "../incident/IncidentTranscript.ts"
+import { lastOf, listIn, read, valueOf } from "../incident/IncidentTranscript.ts"
 
 interface Gap {
   readonly topic: string
@@ -21,12 +21,6 @@ interface Weak {
 }
 
 const wantsProposal = /\b(?:propose|suggest|draft|candidate)\b/i
-
-const lastOf = (seen: Seen, name: string): Step | undefined =>
-  seen.now.findLast((step) => step.name === name)
-
-const listIn = <A>(step: Step | undefined, member: string): ReadonlyArray<A> =>
-  step === undefined ? [] : ((valueOf(step)?.[member] ?? []) as ReadonlyArray<A>)
 
 const cardText = (step: Step | undefined): string => {
   const card = step === undefined ? undefined : valueOf(step)

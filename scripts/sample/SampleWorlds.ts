@@ -5,64 +5,10 @@
 import type { EvalSet, Provenance, Rule } from "../../src/spectral/worlds/World.ts"
 import { NewVersion } from "../../src/spectral/worlds/NewVersion.ts"
 import { WorldId } from "../../src/spectral/worlds/contracts/WorldId.ts"
-import { randomFrom } from "../start/SeededRandom.ts"
+import outlines from "./outlines.json" with { type: "json" }
+import { randomFrom } from "./SeededRandom.ts"
 
-interface Outline {
-  readonly id: string
-  readonly name: string
-  readonly domain: string
-  readonly topics: ReadonlyArray<readonly [topic: string, duties: ReadonlyArray<string>]>
-  readonly isThin: boolean
-}
-
-const outlines: ReadonlyArray<Outline> = [
-  {
-    id: "credit",
-    name: "Consumer credit",
-    domain: "Judges how consumer credit is offered and sold.",
-    isThin: false,
-    topics: [
-      ["disclosure", ["the yearly rate", "the total amount", "the duration", "all fees"]],
-      ["sales", ["no pressure to sign", "an answer to every question", "a copy to take home"]],
-      ["withdrawal", ["the right to withdraw", "its form", "its time limit"]],
-      ["arrears", ["a reminder before costs", "a plan before court"]]
-    ]
-  },
-  {
-    id: "privacy",
-    name: "Privacy",
-    domain: "Judges what a service does with personal data.",
-    isThin: false,
-    topics: [
-      ["purpose", ["a named purpose", "no other use", "an end of storage"]],
-      ["consent", ["a free choice", "an easy withdrawal", "no hidden default"]],
-      ["access", ["an answer in time", "a copy that can be read", "who received what"]]
-    ]
-  },
-  {
-    id: "advertising",
-    name: "Advertising",
-    domain: "Judges whether an advertisement misleads.",
-    isThin: true,
-    topics: [
-      ["claims", ["a source for each number", "no claim of the only one", "tests by name"]],
-      ["prices", ["the whole price", "the old price where one is crossed out"]],
-      ["influencers", ["the word advertisement", "the word at the beginning"]],
-      ["children", ["no call to buy", "no use of trust"]]
-    ]
-  },
-  {
-    id: "accessibility",
-    name: "Accessibility",
-    domain: "Judges whether a page can be used by everybody.",
-    isThin: true,
-    topics: [
-      ["text", ["enough contrast", "text that grows", "a language mark"]],
-      ["input", ["a label for each field", "every action by keyboard"]],
-      ["media", ["captions", "a text for each picture"]]
-    ]
-  }
-]
+type Outline = (typeof outlines)["worlds"][number]
 
 const published_at = Date.UTC(2026, 0, 12)
 
@@ -86,7 +32,7 @@ const provenanceOf = (
 }
 
 const rulesOf = ({ isThin, topics }: Outline, random: () => number): ReadonlyArray<Rule> =>
-  topics.flatMap(([topic, duties]) =>
+  topics.flatMap(({ duties, topic }) =>
     duties.map((duty, n) => ({
       rule_id: `${topic}-${n + 1}`,
       topic,
@@ -105,7 +51,7 @@ const evalSetsOf = (
     eval_set_id,
     name: `${name}: ${eval_set_id}`,
     cases: Object.fromEntries(
-      topics.flatMap(([topic]) => {
+      topics.flatMap(({ topic }) => {
         // Of a thin world, most topics have no case or next to none.
         const count = isThin ? Math.floor(random() * 5) - 2 : 12 + Math.floor(random() * 40)
         return count > 0 ? [[topic, count]] : []
@@ -117,7 +63,7 @@ const evalSetsOf = (
 /** The first version of each. */
 export const sampleWorlds = (seed = 1): ReadonlyArray<NewVersion> => {
   const random = randomFrom(seed)
-  return outlines.map((outline) => {
+  return outlines.worlds.map((outline) => {
     const { domain, id, name } = outline
     return NewVersion.make({
       world: { world_id: WorldId.make(id), name, domain, version: 1, published_at },
