@@ -2,6 +2,8 @@
  * Maps the errors of ports to problems. The texts are composed here from members that are safe to show; a store's own text never
  * leaves the process.
  */
+import { ProblemDetails } from "effect/http"
+import type { HttpServerResponse } from "effect/http"
 import type { ShuttingDown } from "../../../services/AgentRuntime.ts"
 import type { Unauthorized } from "../../../services/Credentials.ts"
 import type { JournalError, StoreError } from "../../../services/StoreError.ts"
@@ -169,180 +171,77 @@ const kinds = {
 
 const day_ms = 86_400_000
 
-const channelDetail = (
-  error: BindingsFull | EventConflict | EventOutOfTime | EventTypeUnknown
-): string => {
-  switch (error._tag) {
-    case "BindingsFull":
-      return `${error.message}.`
-    case "EventConflict":
-      return "An event of this source and id came before and said something else. Nothing was changed."
-    case "EventOutOfTime":
-      return `Events are taken for ${Math.round(error.retention_ms / day_ms)} days from their time on, and up to an hour before it. Nothing was changed.`
-    case "EventTypeUnknown":
-      return `No agent is told of events of the type ${quoted(error.type)}.`
-  }
-}
-
-const sizeDetail = (
-  error: FileNotFound | FilesFull | FileTooLarge | IntakeFull | MailboxFull | MessageTooLarge
-): string => {
-  switch (error._tag) {
-    case "FileNotFound":
-      return `There is no file ${quoted(error.digest)}.`
-    case "FilesFull":
-      return `${error.message}. Nothing was stored.`
-    case "FileTooLarge":
-      return `A file has at most ${error.bytes_max} bytes.`
-    case "IntakeFull":
-      return "Nothing was accepted. Send it again a moment later."
-    case "MailboxFull":
-      return `${error.address} has ${error.waiting_max} messages waiting, which is its limit.`
-    case "MessageTooLarge":
-      return `A message has at most ${error.bytes_max} bytes of UTF-8.`
-  }
-}
-
-const authorizationDetail = (
-  error: AuthorizationNotFound | AuthorizationRefused | TooManyAuthorizations
-): string => {
-  switch (error._tag) {
-    case "AuthorizationNotFound":
-      return `There is no authorisation ${quoted(error.id)}.`
-    case "AuthorizationRefused":
-      return `${quoted(error.action)} of ${error.agent} cannot be authorised in advance: ${error.reason}.`
-    case "TooManyAuthorizations":
-      return `${error.authorizations_max} authorisations are in force in this workspace, which is the most. Revoke one first.`
-  }
-}
-
-const tokenDetail = (error: TokenNotFound | TooManyTokens | Unauthorized): string => {
-  switch (error._tag) {
-    case "TokenNotFound":
-      return `There is no token ${quoted(error.id)}.`
-    case "TooManyTokens":
-      return `${error.tokens_max} tokens of this tenant are in force, which is the most. Revoke one first.`
-    case "Unauthorized":
-      return "Send `Authorization: Bearer <token>` with a token that this service knows."
-  }
-}
-
-const runDetail = (error: RunIsOver | RunNotFound | RunNotQuarantined | RunQuarantined): string => {
-  switch (error._tag) {
-    case "RunIsOver":
-      return `Run ${error.run_id} is ${error.status}.`
-    case "RunNotFound":
-      return `There is no run ${quoted(error.run_id)}.`
-    case "RunNotQuarantined":
-      return "Its journal folds: read it at /v1/runs/{id}/events."
-    case "RunQuarantined":
-      return `The journal of run ${error.run_id} does not fold at event ${error.seq} (${error.reason}). Nothing was changed; operators read it at /v1/quarantine of this API.`
-  }
-}
-
-const otherDetail = (
-  error:
-    | DigestMismatch
-    | McpDefinitionNotOffered
-    | McpPinConflict
-    | McpToolNotFound
-    | MemoryRefused
-    | BindingsFull
-    | EventConflict
-    | EventOutOfTime
-    | EventTypeUnknown
-    | NotForCustomers
-    | TokenNotFound
-    | TooManyTokens
-    | Unauthorized
-): string => {
-  switch (error._tag) {
-    case "McpDefinitionNotOffered":
-    case "McpPinConflict":
-    case "McpToolNotFound":
-    case "MemoryRefused":
-      return `${cutText(error.message, 300)}.`
-    case "DigestMismatch":
-      return "They were changed on the way, or the digest is another file's. Nothing was stored."
-    case "NotForCustomers":
-      return error.message
-    case "TokenNotFound":
-    case "TooManyTokens":
-    case "Unauthorized":
-      return tokenDetail(error)
-    default:
-      return channelDetail(error)
-  }
-}
-
-const detailOf = (error: PortError): string => {
-  switch (error._tag) {
-    case "AddressConflict":
-      return `Conversation ${error.conversation} is not one of agent ${error.agent}.`
-    case "AgentBusy":
-      return `${error.address} handles a message and takes no other until it has ended.`
-    case "AgentNotFound":
-      return `There is no agent ${quoted(error.agent)}.`
-    case "AnchorMismatch":
-      return `Agent ${error.agent} needs ${error.needs}.`
-    case "ApprovalAltered":
-      return `The record of approval ${error.id} was changed since its run asked; nothing was decided. Tell an operator.`
-    case "ApprovalExpired":
-      return `Approval ${error.id} expired at ${error.expired_at} ms.`
-    case "ApprovalNotFound":
-      return `There is no approval ${quoted(error.id)}.`
-    case "ApprovalSettled":
-      return `Approval ${error.id} is ${error.status}; nothing was changed.`
-    case "AuthorizationNotFound":
-    case "AuthorizationRefused":
-    case "TooManyAuthorizations":
-      return authorizationDetail(error)
-    case "ClientResultRefused":
-      return `${error.message}. The call waits on.`
-    case "CallNotUnknown":
-      return `Call ${quoted(error.call)} is in phase ${error.phase}; only an unknown call can be settled.`
-    case "ConversationNotFound":
-      return `There is no conversation ${quoted(error.id)}.`
-    case "DeadLetterNotFound":
-      return `There is no dead letter ${quoted(error.event_id)}.`
-    case "DeadLetterResolved":
-      return `Dead letter ${error.event_id} was ${error.status} before.`
-    case "DecisionUnfit":
-      return `${error.id} takes ${error.fits.join(" or ")}, not ${error.decision}. Nothing was changed.`
-    case "FileNotFound":
-    case "FilesFull":
-    case "FileTooLarge":
-    case "IntakeFull":
-    case "MailboxFull":
-    case "MessageTooLarge":
-      return sizeDetail(error)
-    case "IdempotencyConflict":
-      return "This Idempotency-Key came with another message before."
-    case "InvalidInput":
-      return `${error.field}: ${error.message}`
-    case "JournalError":
-    case "StoreError":
-      return "Nothing was done, or its acknowledgement was lost. Try again; a message with the same Idempotency-Key."
-    case "NestedTooDeep":
-      return `This run would be nested ${error.depth} deep, and its agent takes ${error.depth_max}. Nothing was accepted.`
-    case "NotEntitled":
-      return `${error.principal} holds none of the roles that may do this: ${error.needs.join(", ")}.`
-    case "RunIsOver":
-    case "RunNotFound":
-    case "RunNotQuarantined":
-    case "RunQuarantined":
-      return runDetail(error)
-    case "SubjectIsActive":
-      return `${error.message}. What was not erased before stays as it is.`
-    case "ShuttingDown":
-      return "It takes no new work. Try again when it is back."
-    default:
-      return otherDetail(error)
-  }
-}
-
 /** A name that the caller gave, cut at 200 characters. */
 const quoted = (name: string): string => JSON.stringify(name.slice(0, 200))
+const cut = ({ message }: { readonly message: string }): string => `${cutText(message, 300)}.`
+const lost =
+  "Nothing was done, or its acknowledgement was lost. Try again; a message with the same Idempotency-Key."
+
+/** The detail for each error tag. */
+const details: { readonly [E in PortError as E["_tag"]]: (error: E) => string } = {
+  AddressConflict: ({ agent, conversation }) =>
+    `Conversation ${conversation} is not one of agent ${agent}.`,
+  AgentBusy: ({ address }) => `${address} handles a message and takes no other until it has ended.`,
+  AgentNotFound: ({ agent }) => `There is no agent ${quoted(agent)}.`,
+  AnchorMismatch: ({ agent, needs }) => `Agent ${agent} needs ${needs}.`,
+  ApprovalAltered: ({ id }) =>
+    `The record of approval ${id} was changed since its run asked; nothing was decided. Tell an operator.`,
+  ApprovalExpired: ({ expired_at, id }) => `Approval ${id} expired at ${expired_at} ms.`,
+  ApprovalNotFound: ({ id }) => `There is no approval ${quoted(id)}.`,
+  ApprovalSettled: ({ id, status }) => `Approval ${id} is ${status}; nothing was changed.`,
+  AuthorizationNotFound: ({ id }) => `There is no authorisation ${quoted(id)}.`,
+  AuthorizationRefused: ({ action, agent, reason }) =>
+    `${quoted(action)} of ${agent} cannot be authorised in advance: ${reason}.`,
+  BindingsFull: ({ message }) => `${message}.`,
+  ClientResultRefused: ({ message }) => `${message}. The call waits on.`,
+  CallNotUnknown: ({ call, phase }) =>
+    `Call ${quoted(call)} is in phase ${phase}; only an unknown call can be settled.`,
+  ConversationNotFound: ({ id }) => `There is no conversation ${quoted(id)}.`,
+  DeadLetterNotFound: ({ event_id }) => `There is no dead letter ${quoted(event_id)}.`,
+  DeadLetterResolved: ({ event_id, status }) => `Dead letter ${event_id} was ${status} before.`,
+  DecisionUnfit: ({ decision, fits, id }) =>
+    `${id} takes ${fits.join(" or ")}, not ${decision}. Nothing was changed.`,
+  DigestMismatch: () =>
+    "They were changed on the way, or the digest is another file's. Nothing was stored.",
+  EventConflict: () =>
+    "An event of this source and id came before and said something else. Nothing was changed.",
+  EventOutOfTime: ({ retention_ms }) =>
+    `Events are taken for ${Math.round(retention_ms / day_ms)} days from their time on, and up to an hour before it. Nothing was changed.`,
+  EventTypeUnknown: ({ type }) => `No agent is told of events of the type ${quoted(type)}.`,
+  FileNotFound: ({ digest }) => `There is no file ${quoted(digest)}.`,
+  FilesFull: ({ message }) => `${message}. Nothing was stored.`,
+  FileTooLarge: ({ bytes_max }) => `A file has at most ${bytes_max} bytes.`,
+  IdempotencyConflict: () => "This Idempotency-Key came with another message before.",
+  IntakeFull: () => "Nothing was accepted. Send it again a moment later.",
+  InvalidInput: ({ field, message }) => `${field}: ${message}`,
+  JournalError: () => lost,
+  MailboxFull: ({ address, waiting_max }) =>
+    `${address} has ${waiting_max} messages waiting, which is its limit.`,
+  McpDefinitionNotOffered: cut,
+  McpPinConflict: cut,
+  McpToolNotFound: cut,
+  MemoryRefused: cut,
+  MessageTooLarge: ({ bytes_max }) => `A message has at most ${bytes_max} bytes of UTF-8.`,
+  NestedTooDeep: ({ depth, depth_max }) =>
+    `This run would be nested ${depth} deep, and its agent takes ${depth_max}. Nothing was accepted.`,
+  NotEntitled: ({ needs, principal }) =>
+    `${principal} holds none of the roles that may do this: ${needs.join(", ")}.`,
+  NotForCustomers: ({ message }) => message,
+  RunIsOver: ({ run_id, status }) => `Run ${run_id} is ${status}.`,
+  RunQuarantined: ({ reason, run_id, seq }) =>
+    `The journal of run ${run_id} does not fold at event ${seq} (${reason}). Nothing was changed; operators read it at /v1/quarantine of this API.`,
+  RunNotFound: ({ run_id }) => `There is no run ${quoted(run_id)}.`,
+  RunNotQuarantined: () => "Its journal folds: read it at /v1/runs/{id}/events.",
+  ShuttingDown: () => "It takes no new work. Try again when it is back.",
+  StoreError: () => lost,
+  SubjectIsActive: ({ message }) => `${message}. What was not erased before stays as it is.`,
+  TokenNotFound: ({ id }) => `There is no token ${quoted(id)}.`,
+  TooManyTokens: ({ tokens_max }) =>
+    `${tokens_max} tokens of this tenant are in force, which is the most. Revoke one first.`,
+  TooManyAuthorizations: ({ authorizations_max }) =>
+    `${authorizations_max} authorisations are in force in this workspace, which is the most. Revoke one first.`,
+  Unauthorized: () => "Send `Authorization: Bearer <token>` with a token that this service knows."
+}
 
 type Kinds = typeof kinds
 /** The problem of an error, typed by the status of that error. */
@@ -350,11 +249,12 @@ type ProblemOf<E extends PortError> = E extends PortError ? Problem<Kinds[E["_ta
 
 export const problemOf = <E extends PortError>(error: E): ProblemOf<E> => {
   const [status, name, title] = kinds[error._tag]
+  const detailOf: (error: never) => string = details[error._tag]
   const problem: Problem = makeProblem(
     status,
     name,
     title,
-    detailOf(error),
+    detailOf(error as never),
     error._tag === "AgentNotFound" || error._tag === "EventTypeUnknown"
       ? { available: error.available }
       : undefined
@@ -370,6 +270,9 @@ const isDescribed = (error: PortError | Described): error is Described => "probl
 /** The problem of an error of a port, or of one that a feature describes. */
 export const anyProblemOf = (error: PortError | Described): Problem =>
   isDescribed(error) ? error.problem : problemOf(error)
+
+export const respond = (problem: Problem): HttpServerResponse.HttpServerResponse =>
+  ProblemDetails.toResponse({ ...problem })
 
 /** The problem of a request that the principal may not make, whatever its content. */
 export const forbidden = (detail: string): Problem<403> =>

@@ -2,13 +2,13 @@
  * Refuses ambiguous requests before they are routed: more than one spelling of a path, more than one value of a single
  * header, or a body on a route that takes none. A proxy and this service could read such a request differently.
  */
-import { HttpServerResponse, ProblemDetails } from "effect/http"
+import { HttpServerResponse } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
 import { truncateUnits } from "../../../src/value/CutText.ts"
-import type { Problem } from "../../../src/operation/Problem.ts"
 import { makeProblem } from "../../../src/operation/Problem.ts"
 import { linkBase, sentPath } from "./MountPath.ts"
 import { invalidRequest, issuesIn } from "./Parameters.ts"
+import { respond } from "./Problems.ts"
 import type { RouteFinder } from "./Routes.ts"
 import { docs_path, methodsOf, routeFor } from "./Routes.ts"
 
@@ -24,9 +24,6 @@ const single: ReadonlySet<string> = new Set([
   "traceparent",
   "transfer-encoding"
 ])
-
-const respond = (problem: Problem): HttpServerResponse.HttpServerResponse =>
-  ProblemDetails.toResponse({ ...problem })
 
 /** Finds a header of a single value that was repeated; undefined = none. A server without raw headers has joined the values. */
 const repeated = ({ source }: HttpServerRequest.HttpServerRequest): string | undefined => {

@@ -2,7 +2,7 @@
  * Handlers of messages, conversations and their events.
  */
 import { Context, Deferred, Effect, Result } from "effect"
-import type { Layer } from "effect"
+import type { Layer, Redacted } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
@@ -16,7 +16,6 @@ import { makeProblem } from "../../../src/operation/Problem.ts"
 import { TroupeApi } from "../../../src/operation/TroupeApi.ts"
 import { nestingOf } from "../../../src/run/Nesting.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
-import { isStillValid } from "../boundary/Access.ts"
 import { linkBase } from "../boundary/MountPath.ts"
 import * as Conversations from "../../service/ConversationEffects.ts"
 import { isCustomer } from "../../service/CustomerRules.ts"
@@ -27,8 +26,8 @@ import { HttpSettings } from "../boundary/HttpSettings.ts"
 import { Limits } from "../boundary/Limits.ts"
 import { problemOf } from "../boundary/Problems.ts"
 import { Readiness } from "../boundary/Readiness.ts"
-import type { Unread } from "../stream/UnreadFrames.ts"
-import { makeUnread } from "../stream/UnreadFrames.ts"
+import type { Unread } from "../stream/UnreadBytes.ts"
+import { makeUnread } from "../stream/UnreadBytes.ts"
 
 /** The `Location` is that of the run or, for a customer, who may not read runs, that of the conversation. */
 const acceptedResponse = (
@@ -139,6 +138,19 @@ const openAccount = Effect.fnUntraced(function* (
   )
   return { account, cut: Deferred.await(cut) }
 })
+
+/**
+ * Whether a token that was valid is still valid: it may have been revoked, or have expired. While the store does not answer, it
+ * counts as valid.
+ */
+const isStillValid = (
+  credentials: Credentials["Service"],
+  token: Redacted.Redacted
+): Effect.Effect<boolean> =>
+  Effect.match(credentials.verify(token), {
+    onSuccess: () => true,
+    onFailure: ({ _tag }) => _tag !== "Unauthorized"
+  })
 
 const streamOptions = {
   contentType: "text/event-stream",

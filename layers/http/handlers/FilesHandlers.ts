@@ -5,12 +5,7 @@
 import { ByteSize, Effect, Result, Schema, Stream } from "effect"
 import type { Layer } from "effect"
 import { Base64, Hex } from "effect/encoding"
-import {
-  HttpIncomingMessage,
-  HttpServerRequest,
-  HttpServerResponse,
-  ProblemDetails
-} from "effect/http"
+import { HttpIncomingMessage, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
 import { CustomerAgents } from "../../../services/AgentDirectory.ts"
@@ -21,11 +16,10 @@ import { TroupeApi } from "../../../src/operation/TroupeApi.ts"
 import { FileName, FileTooLarge, MediaType } from "../../../src/conversation/Part.ts"
 import { withoutInvisible } from "../../../src/value/InvisibleText.ts"
 import * as Files from "../../service/FileEffects.ts"
-import { rangeOf } from "../stream/ByteRange.ts"
 import { readFileForm } from "../stream/FileForm.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
 import { Limits } from "../boundary/Limits.ts"
-import { problemOf } from "../boundary/Problems.ts"
+import { problemOf, respond } from "../boundary/Problems.ts"
 
 /** The bytes of a form besides its file: boundaries, headers and the other field. */
 const form_overhead = 10_000
@@ -148,13 +142,41 @@ const headersOf = (file: OpenFile) => ({
   "x-content-type-options": "nosniff"
 })
 
+/** The bytes from `from` up to but not including `to`. */
+interface ByteRange {
+  readonly from: number
+  readonly to: number
+}
+
+/**
+ * The range of a `Range` header (RFC 9110, section 14). Undefined = the whole file: the header is absent, malformed, in another unit, or asks for
+ * several ranges, all of which a server may ignore. `beyond`: no byte of the range is in the file.
+ */
+export const rangeOf = (
+  header: string | undefined,
+  size: number
+): ByteRange | "beyond" | undefined => {
+  const found = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.replaceAll(" ", "") ?? "")
+  if (found === null) return undefined
+  const [, first = "", last = ""] = found
+  if (first === "") {
+    if (last === "") return undefined
+    const length = Math.min(Number(last), size)
+    return length === 0 ? "beyond" : { from: size - length, to: size }
+  }
+  const from = Number(first)
+  if (last !== "" && Number(last) < from) return undefined
+  if (from >= size) return "beyond"
+  return { from, to: last === "" ? size : Math.min(Number(last) + 1, size) }
+}
+
 /** Serves the file, or the part of it that was asked for, reading it from the store as the client takes it. */
 const serve = (file: OpenFile, range: string | undefined) => {
   const headers = headersOf(file)
   const { media_type, read, size } = file
   const piece = rangeOf(range, size)
   if (piece === "beyond") {
-    return HttpServerResponse.setHeaders(ProblemDetails.toResponse({ ...beyond }), {
+    return HttpServerResponse.setHeaders(respond(beyond), {
       "accept-ranges": "bytes",
       "content-range": `bytes */${size}`
     })

@@ -5,16 +5,10 @@
 import { isUtf8 } from "node:buffer"
 import { ByteSize, Effect } from "effect"
 import type { Layer } from "effect"
-import {
-  HttpIncomingMessage,
-  HttpRouter,
-  HttpServerRequest,
-  HttpServerResponse,
-  ProblemDetails
-} from "effect/http"
+import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ChannelIngress } from "../../../services/ChannelIngress.ts"
 import { makeProblem } from "../../../src/operation/Problem.ts"
-import type { Problem } from "../../../src/operation/Problem.ts"
+import { respond } from "../boundary/Problems.ts"
 import { isSmallBody } from "../boundary/RequestAdmission.ts"
 import { channels_path } from "../boundary/Routes.ts"
 import { Shares } from "../boundary/Shares.ts"
@@ -23,9 +17,6 @@ import type { ShareBounds } from "../boundary/Shares.ts"
 const body_max = 1_000_000
 /** Bounds of large bodies that are read at the same time, for one channel and for all; their sender is not yet known. */
 const large: ShareBounds = { principal: 8, tenant: 16, all: 16, wait_ms: 10_000 }
-
-const refused = (problem: Problem): HttpServerResponse.HttpServerResponse =>
-  ProblemDetails.toResponse({ ...problem })
 
 const noChannel = makeProblem(
   404,
@@ -51,13 +42,13 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
       const { params } = yield* HttpRouter.RouteContext
       const name = params["name"] ?? ""
       const handler = handlers.get(name)
-      if (handler === undefined) return refused(noChannel)
+      if (handler === undefined) return respond(noChannel)
       const request = yield* HttpServerRequest.HttpServerRequest
-      if (Number(request.headers["content-length"] ?? 0) > body_max) return refused(tooLarge)
+      if (Number(request.headers["content-length"] ?? 0) > body_max) return respond(tooLarge)
       const whole = request.arrayBuffer
       const keys = { principal: `channel ${name}`, tenant: "channels" }
       const bytes = new Uint8Array(yield* isSmallBody(request) ? whole : shares.hold(keys, whole))
-      if (!isUtf8(bytes)) return refused(brokenText)
+      if (!isUtf8(bytes)) return respond(brokenText)
       const { body, retry_after_s, status } = yield* handler({
         headers: request.headers,
         body: decoder.decode(bytes)
@@ -72,7 +63,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
     }).pipe(
       Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(body_max)),
       // The request waited too long for a share; or the body was larger than declared, or ended early.
-      Effect.catch((error) => Effect.succeed(refused("status" in error ? error : tooLarge)))
+      Effect.catch((error) => Effect.succeed(respond("status" in error ? error : tooLarge)))
     )
     yield* router.add("POST", channels_path, handle)
   })

@@ -5,14 +5,14 @@
 import { createHash } from "node:crypto"
 import { Clock, Effect, Redacted } from "effect"
 import type { Layer } from "effect"
-import { HttpRouter, HttpServerRequest, HttpServerResponse, ProblemDetails } from "effect/http"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
 import { Credentials, Unauthorized } from "../../../services/Credentials.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import { rightRefusal } from "../../../src/principal/Rights.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
 import { invalidRequest, issuesIn, noParameters } from "../boundary/Parameters.ts"
-import { forbidden, problemOf } from "../boundary/Problems.ts"
+import { forbidden, problemOf, respond } from "../boundary/Problems.ts"
 import { metrics_path } from "../boundary/Routes.ts"
 
 /** How long a token that was good at its last check reads metrics while the store of tokens is away, in ms. */
@@ -58,7 +58,7 @@ export const layer: Layer.Layer<never, never, Credentials | HttpRouter.HttpRoute
     const text = Effect.gen(function* () {
       const { url } = yield* HttpServerRequest.HttpServerRequest
       const issues = issuesIn(url, noParameters)
-      if (issues.length > 0) return ProblemDetails.toResponse({ ...invalidRequest(issues) })
+      if (issues.length > 0) return respond(invalidRequest(issues))
       return HttpServerResponse.text(yield* PrometheusMetrics.format(), {
         contentType: "text/plain; version=0.0.4; charset=utf-8"
       })
@@ -66,10 +66,8 @@ export const layer: Layer.Layer<never, never, Credentials | HttpRouter.HttpRoute
     const guarded = Effect.gen(function* () {
       const principal = yield* check(yield* HttpServerRequest.HttpServerRequest)
       if (isStaff(principal)) return yield* text
-      return ProblemDetails.toResponse({ ...forbidden("Metrics are for staff.") })
-    }).pipe(
-      Effect.catch((error) => Effect.succeed(ProblemDetails.toResponse({ ...problemOf(error) })))
-    )
+      return respond(forbidden("Metrics are for staff."))
+    }).pipe(Effect.catch((error) => Effect.succeed(respond(problemOf(error)))))
     yield* router.add("GET", metrics_path, metrics_open ? text : guarded)
   })
 )

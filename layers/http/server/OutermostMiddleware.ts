@@ -10,11 +10,9 @@ import {
   HttpServerError,
   HttpServerRequest,
   HttpServerResponse,
-  HttpTraceContext,
-  ProblemDetails
+  HttpTraceContext
 } from "effect/http"
 import { totalMetric } from "../../../src/value/Telemetry.ts"
-import type { Problem } from "../../../src/operation/Problem.ts"
 import { makeProblem } from "../../../src/operation/Problem.ts"
 import {
   exceptionFrom,
@@ -22,16 +20,13 @@ import {
 } from "../../../src/error/Exception.ts"
 import { apiWith } from "../../service/AddedApi.ts"
 import { AddedGroups } from "../../service/AddedGroups.ts"
+import { respond } from "../boundary/Problems.ts"
 import { finderOf } from "../boundary/Routes.ts"
 import { refusalOf } from "../boundary/RequestAdmission.ts"
 import { contentPolicy, makeHostCheck, withCorrelation, newCorrelation } from "./Edge.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
 import { CorrelationId } from "../boundary/StoreFaults.ts"
-import { countUnsent } from "../stream/UnsentResponses.ts"
-import { makeUnread } from "../stream/UnreadFrames.ts"
-
-const respond = (problem: Problem): HttpServerResponse.HttpServerResponse =>
-  ProblemDetails.toResponse({ ...problem })
+import { countUnsent, makeUnread } from "../stream/UnreadBytes.ts"
 
 const fault = respond(
   makeProblem(

@@ -14,8 +14,8 @@ import type { RunEvent } from "../../../src/run/RunEvent.ts"
 import { shownEvent } from "../../../src/run/RunItem.ts"
 import { problemOf } from "../boundary/Problems.ts"
 import { textPull } from "./TextPull.ts"
-import type { Account } from "./UnreadFrames.ts"
-import { small_units } from "./UnreadFrames.ts"
+import type { Account } from "./UnreadBytes.ts"
+import { small_units } from "./UnreadBytes.ts"
 
 /** The problem that a customer sees in place of a fault in the journal, whose details are for operators. */
 const unavailable = makeProblem(
