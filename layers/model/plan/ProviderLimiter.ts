@@ -1,10 +1,16 @@
 /**
- * Limits requests to one provider: concurrent requests, and tokens a minute. Later requests wait in a bounded queue for
- * a bounded time, and leave it when they are interrupted.
+ * Limits requests to one provider: concurrent requests, and tokens a minute by an estimate. Later requests wait in a bounded queue
+ * for a bounded time, and leave it when they are interrupted. None is sent while the provider asks to be left alone.
  */
 import { Clock, Deferred, Effect } from "effect"
+import type { ModelRequest, ModelTool } from "../../../services/ModelGateway.ts"
 import { ModelError } from "../../../services/ModelGateway.ts"
 import type { StatedRateLimit } from "../wire/RateLimitHeaders.ts"
+import type { Part } from "../../../src/conversation/Part.ts"
+import { fileTokens } from "../../../src/conversation/Part.ts"
+import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
+import { filesOf, resultText } from "../../../src/conversation/Transcript.ts"
+import type { Tokenizer } from "../../../services/Tokenizer.ts"
 
 export interface ProviderLimits {
   /** The greatest number of concurrent requests, at least 1. */
@@ -229,5 +235,130 @@ export class ProviderLimiter {
         now + Math.min(reset, this.#limits.wait_ms_max)
       )
     }
+  }
+}
+
+/** Names of models come from agents; beyond this many, the one that ends first is forgotten. */
+const bans_max = 1_000
+
+/** By model: an attempt before that time would be refused, and some providers lengthen the wait of who asks all the same. */
+export class ProviderBans {
+  readonly #until = new Map<string, number>()
+
+  /** The provider asked for a wait. A shorter one than that in force changes nothing. `now` in ms. */
+  set(name: string, retry_after_ms: number, now: number): void {
+    const until = now + retry_after_ms
+    if (until <= (this.#until.get(name) ?? now)) return
+    this.#until.set(name, until)
+    if (this.#until.size <= bans_max) return
+    const [first] = [...this.#until].reduce((least, each) => (each[1] < least[1] ? each : least))
+    this.#until.delete(first)
+  }
+
+  /** How long the model must not be asked, in ms; 0 = it may be. */
+  leftMs(name: string, now: number): number {
+    const left = (this.#until.get(name) ?? now) - now
+    if (left <= 0) this.#until.delete(name)
+    return Math.max(0, left)
+  }
+}
+
+/** The error in place of a request. */
+export const banned = (name: string, retry_after_ms: number): ModelError =>
+  new ModelError({
+    kind: "transient",
+    reason: "retry_later",
+    message: `the provider of ${name} asked to be left alone for ${Math.ceil(retry_after_ms / 1_000)} s more`,
+    retry_after_ms
+  })
+
+/** The assumed tokens of an answer if nothing is known about it. */
+const answer_tokens = 500
+
+const withoutFiles = (text: string, parts: ReadonlyArray<Part>): string =>
+  [text, ...parts.map((part) => (part.type === "text" ? part.text : ""))].join("\n")
+
+const tokensOfFiles = (entry: TranscriptEntry): number => {
+  let tokens = 0
+  for (const file of filesOf(entry)) tokens += fileTokens(file)
+  return tokens
+}
+
+/** Roughly the text of an entry that a model reads: names, arguments and texts. */
+const textOf = (entry: TranscriptEntry): string => {
+  switch (entry.role) {
+    case "user":
+      return entry.parts === undefined ? entry.text : withoutFiles(entry.text, entry.parts)
+    case "assistant":
+      return [
+        entry.text,
+        ...(entry.reasoning ?? []).map((part) => part.text),
+        ...entry.calls.map((call) => call.name + JSON.stringify(call.arguments))
+      ].join("\n")
+    case "tool":
+      return resultText(entry)
+  }
+}
+
+interface Counted {
+  entries: number
+  tokens: number
+  last: TranscriptEntry | undefined
+}
+
+/**
+ * Estimates the tokens of a request before any provider has counted them. Each entry of a transcript is counted only once, because
+ * a frame's transcript only grows at its end.
+ */
+export class PromptEstimate {
+  readonly #tokenizer: Tokenizer
+  readonly #transcripts = new WeakMap<ReadonlyArray<TranscriptEntry>, Counted>()
+  readonly #tools = new WeakMap<ReadonlyArray<ModelTool>, number>()
+  /** The newest instructions and their tokens. An agent's instructions are mostly the same at every turn. */
+  #system = { text: "", tokens: 0 }
+
+  constructor(tokenizer: Tokenizer) {
+    this.#tokenizer = tokenizer
+  }
+
+  #ofTranscript(transcript: ReadonlyArray<TranscriptEntry>, model: string | undefined): number {
+    let counted = this.#transcripts.get(transcript)
+    if (counted === undefined || transcript[counted.entries - 1] !== counted.last) {
+      counted = { entries: 0, tokens: 0, last: undefined }
+      this.#transcripts.set(transcript, counted)
+    }
+    for (const entry of transcript.slice(counted.entries)) {
+      counted.entries++
+      counted.last = entry
+      counted.tokens += this.#tokenizer.count(textOf(entry), model) + tokensOfFiles(entry)
+    }
+    return counted.tokens
+  }
+
+  #ofTools(tools: ReadonlyArray<ModelTool>, model: string | undefined): number {
+    let tokens = this.#tools.get(tools)
+    if (tokens === undefined) {
+      tokens = this.#tokenizer.count(JSON.stringify(tools), model)
+      this.#tools.set(tools, tokens)
+    }
+    return tokens
+  }
+
+  #ofSystem(text: string, model: string | undefined): number {
+    if (this.#system.text !== text) {
+      this.#system = { text, tokens: this.#tokenizer.count(text, model) }
+    }
+    return this.#system.tokens
+  }
+
+  /** The estimated tokens of prompt and answer together. */
+  tokens({ history, model, settings, system, tools, transcript }: ModelRequest): number {
+    return (
+      this.#ofSystem(system, model) +
+      this.#ofTranscript(history, model) +
+      this.#ofTranscript(transcript, model) +
+      this.#ofTools(tools, model) +
+      Math.min(settings?.max_output_tokens ?? answer_tokens, answer_tokens)
+    )
   }
 }

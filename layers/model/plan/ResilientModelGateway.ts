@@ -13,10 +13,14 @@ import { withDefaults } from "../../../src/value/PlainObject.ts"
 import type { Turn } from "../../../src/run/RunDecider.ts"
 import { circuit_default, flawOf, retry_default } from "./ModelPlan.ts"
 import type { ModelPlan, PlannedModel, ModelRetry } from "./ModelPlan.ts"
-import { PromptEstimate } from "./PromptEstimate.ts"
-import { banned, ProviderBans } from "./ProviderBans.ts"
-import { limits_default, ProviderLimiter } from "./ProviderLimiter.ts"
 import type { Permit } from "./ProviderLimiter.ts"
+import {
+  banned,
+  limits_default,
+  PromptEstimate,
+  ProviderBans,
+  ProviderLimiter
+} from "./ProviderLimiter.ts"
 import { AnswerHeard, statedRateLimit } from "../wire/RateLimitHeaders.ts"
 
 interface Services {

@@ -9,16 +9,15 @@ import { ModelError, ModelGateway } from "../../../services/ModelGateway.ts"
 import type { ModelDelta, ModelRequest } from "../../../services/ModelGateway.ts"
 import { withDefaults } from "../../../src/value/PlainObject.ts"
 import type { Turn } from "../../../src/run/RunDecider.ts"
+import type { RequestDigest, Tape, TapeBounds } from "./CassetteTape.ts"
 import {
   bounds_default,
   CassetteUnreadable,
   InputDigests,
   RecordedTurn,
-  recordedTurns
+  recordedTurns,
+  RequestDigests
 } from "./CassetteTape.ts"
-import type { Tape, TapeBounds } from "./CassetteTape.ts"
-import { RequestDigests } from "./RequestDigests.ts"
-import type { RequestDigest } from "./RequestDigests.ts"
 
 /**
  * A request of a replay is not in the recording. `differs` has the inputs that have changed; empty = nothing was recorded for

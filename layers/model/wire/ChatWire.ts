@@ -1,19 +1,123 @@
 /**
- * Corrects answers of chat-completions endpoints before the provider's client reads them: a whole JSON answer to a request for a
- * stream, a stream that ends with `[DONE]` without a finish reason, several choices in one stream, usage in a vendor's field,
- * and arguments that are objects instead of text. The readers are tolerant on purpose: an unknown form passes through unchanged,
- * and the client decides about it. So lines of a stream are corrected one by one and not parsed as events, which would also
- * complete a stream that was cut. All bodies were checked against their bounds before.
+ * Corrects what the provider's client would refuse or drop although its meaning is plain. Of chat completions: a whole answer to a
+ * request for a stream, a stream that ends with `[DONE]` without a finish reason, several choices in one stream, usage in a vendor's
+ * field, and arguments that are objects. Of other wires: counts that Gemini leaves out because they are zero, the text of reasoning
+ * in the content of Responses, and an MCP result of Anthropic's whose call came before a pause. An unknown form passes through
+ * unchanged, and the client decides about it. So lines of a stream are corrected one by one and not parsed as events, which would
+ * also complete a stream that was cut. All bodies were checked against their bounds before.
  */
 import { encoder } from "effect/encoding/Sse"
-import type { Known } from "./BodyKind.ts"
-import { leavable } from "./AnswerEnd.ts"
-import { kindOf } from "./BodyKind.ts"
-import { heardBytes } from "./BytesHeard.ts"
-import { boundedBody, judgedBody } from "./JudgedAnswer.ts"
+import type { Known } from "./JudgedAnswer.ts"
+import { boundedBody, judgedBody, kindOf, leavable } from "./JudgedAnswer.ts"
 import { withItems } from "./OutputItems.ts"
-import { wholeAnswerFor, WholeAnswer } from "./WholeAnswer.ts"
-import { byLine, wholeWire, wireLines, withZeros } from "./WireLines.ts"
+import { isRecord, record } from "./ProviderFound.ts"
+
+/** Gemini's JSON has no member for a zero. Inside a string the quotes are escaped, so a text about it does not match. */
+const withZeros = (json: string): string =>
+  json
+    .replace(/(\{\s*"modality"\s*:\s*"[A-Z_]+"\s*)\}/g, '$1,"tokenCount":0}')
+    .replace(/("retrievalMetadata"\s*:\s*\{)\s*\}/g, '$1"webDynamicRetrievalScore":0}')
+
+/** A use of an MCP server that a client wants to have seen before its result. Its name is that of the use before the pause. */
+const useOf = (result: Readonly<Record<string, unknown>>) => ({
+  type: "mcp_tool_use",
+  id: result["tool_use_id"],
+  name: "mcp",
+  server_name: "mcp",
+  input: {}
+})
+
+const isResult = (block: unknown): block is Readonly<Record<string, unknown>> =>
+  isRecord(block) && block["type"] === "mcp_tool_result"
+
+/** The correction of one stream's lines of Responses and of Anthropic. */
+const wireLines = (): ((line: string) => string) => {
+  const uses = new Set<unknown>()
+  return (line) => {
+    if (!line.startsWith("data:")) return line
+    if (/"type"\s*:\s*"response\.reasoning_text\.delta"/.test(line)) {
+      return line
+        .replace(/"response\.reasoning_text\.delta"/, '"response.reasoning_summary_text.delta"')
+        .replace(/"content_index"\s*:/, '"summary_index":')
+    }
+    if (!/"type"\s*:\s*"mcp_tool_(use|result)"/.test(line)) return line
+    const event = parsed(line.slice("data:".length))
+    const block = isRecord(event) ? event["content_block"] : undefined
+    if (!isRecord(block)) return line
+    if (!isResult(block)) uses.add(block["id"])
+    if (!isResult(block) || uses.has(block["tool_use_id"])) return line
+    uses.add(block["tool_use_id"])
+    return `data: ${JSON.stringify({ ...(event as object), content_block: useOf(block) })}\n\n${line}`
+  }
+}
+
+/** An item of reasoning with its text as the summary, which is what the client reads. */
+const withSummary = (item: unknown): unknown => {
+  if (!isRecord(item) || item["type"] !== "reasoning") return item
+  const { content, summary } = item
+  if (!Array.isArray(content) || (Array.isArray(summary) && summary.length > 0)) return item
+  const texts = content.flatMap((part: unknown) =>
+    isRecord(part) && typeof part["text"] === "string"
+      ? [{ type: "summary_text", text: part["text"] }]
+      : []
+  )
+  return { ...item, summary: texts }
+}
+
+/** The same of a whole answer. */
+const wholeWire = (text: string): string => {
+  if (!/"reasoning_text"|"mcp_tool_result"/.test(text)) return text
+  const body = parsed(text)
+  if (!isRecord(body)) return text
+  const { content, output } = body
+  if (Array.isArray(output)) return JSON.stringify({ ...body, output: output.map(withSummary) })
+  if (!Array.isArray(content)) return text
+  const uses = new Set(content.map((block: unknown) => (isRecord(block) ? block["id"] : undefined)))
+  const blocks = content.flatMap((block: unknown) =>
+    isResult(block) && !uses.has(block["tool_use_id"]) ? [useOf(block), block] : [block]
+  )
+  return JSON.stringify({ ...body, content: blocks })
+}
+
+/** Names a kept answer in the headers of the request that takes it; it never leaves the process. */
+const whole_answer_header = "x-troupe-whole-answer"
+
+/** Answers wait here for the moment between two calls of a client; beyond so many the oldest is lost. */
+const waiting_max = 100
+
+const waiting = new Map<string, Response>()
+let counted = 0
+
+/**
+ * A whole answer to a request for a stream, as some gateways and proxies give. It is thrown through the client, which then reads it
+ * as the answer to a request for a whole one, and the provider is not asked twice.
+ */
+export class WholeAnswer extends Error {
+  override readonly name = "WholeAnswer"
+  /** Send these with the request for a whole answer: it gets this one. */
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(answer: Response) {
+    super("a whole answer to a request for a stream")
+    const id = String(++counted)
+    this.headers = { [whole_answer_header]: id }
+    waiting.set(id, answer)
+    if (waiting.size <= waiting_max) return
+    for (const oldest of waiting.keys()) {
+      waiting.delete(oldest)
+      break
+    }
+  }
+}
+
+/** The stored answer that a request names in its header; undefined = the request must be sent. */
+const wholeAnswerFor = (init: RequestInit | undefined): Response | undefined => {
+  const id = new Headers(init?.headers).get(whole_answer_header)
+  if (id === null) return undefined
+  const answer = waiting.get(id)
+  waiting.delete(id)
+  return answer
+}
 
 /** Parses a text whose bounds were checked as JSON; undefined if it is malformed. */
 const parsed = (text: string): unknown => {
@@ -27,11 +131,8 @@ const parsed = (text: string): unknown => {
 /** The finish reason for a stream that gave none. The client maps it to `other`. */
 export const unstated_finish = "unstated"
 
-const record = (value: unknown): Record<string, unknown> =>
-  typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {}
-
 /** Arguments that are objects become text; absent ones stay absent. */
-const callsOf = (message: Record<string, unknown>): Record<string, unknown> => {
+const callsOf = (message: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
   const calls = message["tool_calls"]
   if (!Array.isArray(calls)) return message
   return {
@@ -157,53 +258,68 @@ class Choices {
 }
 
 /**
+ * Puts another text in the place of each line of a stream as the line ends, and of the rest without an end; `end` ends the stream
+ * there. Each piece is scanned once, however many a line spans.
+ */
+const byLine = (
+  whole: (line: string, end: () => void) => string,
+  rest: (line: string) => string
+): TransformStream<string, string> => {
+  let pieces: Array<string> = []
+  return new TransformStream({
+    transform(text, controller) {
+      const lines = text.split("\n")
+      const last = lines.pop() ?? ""
+      let isOver = false
+      let out = ""
+      for (const line of lines) {
+        out += whole(pieces.join("") + line, () => (isOver = true))
+        pieces = []
+        if (isOver) break
+      }
+      pieces.push(last)
+      if (out !== "") controller.enqueue(out)
+      if (isOver) controller.terminate()
+    },
+    flush(controller) {
+      const line = pieces.join("")
+      if (line !== "") controller.enqueue(rest(line))
+    }
+  })
+}
+
+/**
  * Inserts a finish reason before `[DONE]` if there was none, and ends the stream there, even if the connection stays open. A
  * stream that was cut stays unfinished.
  */
 const finished = () => {
-  /** The pieces of a line that has not ended; each is scanned once, however many there are. */
-  let pieces: Array<string> = []
   let seen = false
   let choices = false
   const of = new Choices()
-  return new TransformStream<string, string>({
-    transform(text, controller) {
-      const lines = text.split("\n")
-      const rest = lines.pop() ?? ""
-      const [first] = lines
-      if (first !== undefined) {
-        lines[0] = pieces.join("") + first
-        pieces = []
+  return byLine(
+    (line, end) => {
+      const each = of.fixed(line)
+      if (each === undefined) return ""
+      if (/^data:\s*\[DONE\]\s*$/.test(each)) {
+        end()
+        return (choices && !seen ? unstatedFinish : "") + eventText("[DONE]")
       }
-      pieces.push(rest)
-      let out = ""
-      for (const line of lines) {
-        const each = of.fixed(line)
-        if (each === undefined) continue
-        if (/^data:\s*\[DONE\]\s*$/.test(each)) {
-          const before = choices && !seen ? out + unstatedFinish : out
-          controller.enqueue(before + eventText("[DONE]"))
-          return controller.terminate()
-        }
-        // Inside a JSON string the quotes are escaped, so text about a finish does not match.
-        seen ||= /"finish_reason"\s*:\s*"/.test(each)
-        choices ||= /"choices"\s*:\s*\[\s*\{/.test(each)
-        out += `${each}\n`
-      }
-      if (out !== "") controller.enqueue(out)
+      // Inside a JSON string the quotes are escaped, so text about a finish does not match.
+      seen ||= /"finish_reason"\s*:\s*"/.test(each)
+      choices ||= /"choices"\s*:\s*\[\s*\{/.test(each)
+      return `${each}\n`
     },
-    flush(controller) {
-      const line = pieces.join("")
-      if (line !== "") controller.enqueue(line)
-    }
-  })
+    (line) => line
+  )
 }
 
 const utf8 = (body: ReadableStream<Uint8Array>): ReadableStream<string> =>
   body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
 
 const linesOf = (body: ReadableStream<Uint8Array>, fix: (line: string) => string) =>
-  utf8(body).pipeThrough(byLine(fix)).pipeThrough(new TextEncoderStream())
+  utf8(body)
+    .pipeThrough(byLine((line) => `${fix(line)}\n`, fix))
+    .pipeThrough(new TextEncoderStream())
 
 type Fixed = ReadableStream<Uint8Array> | string
 
@@ -228,8 +344,8 @@ const exchange = async (
   if (response.body === null) return response
   let isOver = false
   const body = leavable(response.body, () => isOver)
-  const bounded = boundedBody(() => heardBytes(init?.signal))
-  const known = judgedBody(await kindOf(body.pipeThrough(bounded)), () => (isOver = true))
+  const bounded = body.pipeThrough(boundedBody(init?.signal))
+  const known = judgedBody(await kindOf(bounded), () => (isOver = true))
   const { headers, status, statusText } = response
   const answer = { headers, status, statusText }
   return new Response(response.ok ? await fix(known, answer) : known.body, answer)

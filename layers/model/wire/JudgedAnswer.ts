@@ -1,15 +1,169 @@
 /**
- * Checks answers of providers against bounds before their clients parse them: an answer that is too large, too deep or has too
- * many values fails. It parses events itself and passes the bytes on, with numbers of arguments hidden from the client
- * (`ArgumentNumbers.ts`); it completes a last event that lacks its blank line. Private to this room.
+ * Reads bodies of answers before the clients of providers do. An answer that is too large, too deep or has too many values fails.
+ * It parses events itself and passes the bytes on, with numbers of arguments hidden from the client; it completes a last event
+ * that lacks its blank line, and finds the end of an answer whose connection stays open. Private to this room.
  */
 import { Result } from "effect"
 import type { JsonBounds } from "../../../src/value/BoundedJson.ts"
 import { jsonTextRefusal, readJson } from "../../../src/value/BoundedJson.ts"
 import { eventData, EventStreamParser } from "../../../src/value/EventStreamParser.ts"
-import { isLast } from "./AnswerEnd.ts"
-import { HiddenInEvents, hiddenNumbers } from "./ArgumentNumbers.ts"
-import type { Known } from "./BodyKind.ts"
+import { randomUUID } from "node:crypto"
+import { HiddenNumbers } from "../../../src/value/HiddenNumbers.ts"
+
+/**
+ * The last events of answers. Some clients wait for the end of the connection, which an endpoint may keep open; others stop reading
+ * as soon as they have what they need, which closes the connection if its end comes a moment later.
+ */
+const last_type = "(?:response\\.(?:completed|incomplete|failed)|message_stop|message-end)"
+const last_name = new RegExp(`^event: ?${last_type}$`)
+const last_begin = new RegExp(`^\\s*\\{\\s*"type"\\s*:\\s*"${last_type}"`)
+
+/**
+ * Whether an event, given by its lines and data, ends an answer of chat completions, Responses, Anthropic or Cohere. Gemini has
+ * no such event.
+ */
+const isLast = (event: ReadonlyArray<string>, data: string): boolean =>
+  data === "[DONE]" || last_begin.test(data) || event.some((line) => last_name.test(line))
+
+/** How long, in ms, and how many bytes after the last event the end of the connection may come. */
+const end_ms_max = 200
+const end_bytes_max = 65_536
+
+/** Reads a body to its end, so that the connection can serve the next request. A connection that does not end soon is closed. */
+const readToEnd = async (reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> => {
+  const late = setTimeout(() => void reader.cancel().catch(() => {}), end_ms_max)
+  try {
+    for (let bytes = 0; bytes < end_bytes_max;) {
+      const { value } = await reader.read()
+      if (value === undefined) return
+      bytes += value.byteLength
+    }
+    await reader.cancel()
+  } catch {
+    // The answer is there: nobody asks how its connection ended.
+  } finally {
+    clearTimeout(late)
+  }
+}
+
+/** The same body, except that a reader who cancels it after `isOver` is true does not close its connection. */
+export const leavable = (
+  body: ReadableStream<Uint8Array>,
+  isOver: () => boolean
+): ReadableStream<Uint8Array> => {
+  const reader = body.getReader()
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { value } = await reader.read()
+      if (value === undefined) controller.close()
+      else controller.enqueue(value)
+    },
+    cancel(reason) {
+      if (!isOver()) return reader.cancel(reason)
+      void readToEnd(reader)
+      return undefined
+    }
+  })
+}
+
+/** White space and a byte order mark, which are skipped; at most 65,536 bytes of them. */
+const blank = new Set([0x20, 0x09, 0x0a, 0x0d, 0xef, 0xbb, 0xbf])
+const blank_bytes_max = 65_536
+
+export interface Known {
+  readonly isJson: boolean
+  readonly isFrames: boolean
+  /** The complete body, including the part that was read to recognise it. */
+  readonly body: ReadableStream<Uint8Array>
+}
+
+/**
+ * Tells one JSON value from a stream of events by its first character, because the content type may be wrong. Amazon's streams are
+ * frames of bytes, which begin with a zero. An empty body is not JSON.
+ */
+export const kindOf = async (body: ReadableStream<Uint8Array>): Promise<Known> => {
+  const reader = body.getReader()
+  const read: Array<Uint8Array> = []
+  let bytes = 0
+  let first: number | undefined
+  let done = false
+  while (first === undefined && !done && bytes < blank_bytes_max) {
+    const piece = await reader.read()
+    done = piece.done
+    if (piece.value === undefined) continue
+    read.push(piece.value)
+    bytes += piece.value.byteLength
+    first = piece.value.find((byte) => !blank.has(byte))
+  }
+  const again = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const early = read.shift()
+      if (early !== undefined) return controller.enqueue(early)
+      const piece = done ? undefined : await reader.read()
+      if (piece?.value !== undefined) controller.enqueue(piece.value)
+      else controller.close()
+    },
+    cancel: (reason) => reader.cancel(reason)
+  })
+  return { isJson: first === 0x7b || first === 0x5b, isFrames: first === 0, body: again }
+}
+
+/**
+ * The members in which Gemini, Chat Completions, Anthropic and Bedrock give arguments, as text or as objects. Their clients would
+ * alter numbers in them that a double cannot hold; hidden from them, these are judged where arguments are.
+ */
+const members = ["args", "arguments", "input"]
+const numbers = new HiddenNumbers(`troupe-${randomUUID()}`, members)
+const withArguments = /"(?:args|arguments|input)"\s*:\s*[{[]/
+
+/** The JSON text of an answer for its client. */
+const hiddenNumbers = (text: string): string =>
+  withArguments.test(text) ? numbers.hide(text) : text
+
+/** Arguments as the provider gave them. */
+export const restoredNumbers = (text: string): string => numbers.restored(text)
+
+/** After the last line that is whole; 0 = none is. */
+const endOfLines = (bytes: Uint8Array): number =>
+  Math.max(bytes.lastIndexOf(10), bytes.lastIndexOf(13)) + 1
+
+/** The same for a stream of events. A line is passed on when all of it was read; no client reads a part of one. */
+class HiddenInEvents {
+  #pieces: Array<Uint8Array> = []
+
+  /** What can be passed on now; undefined = nothing yet. */
+  push(chunk: Uint8Array): Uint8Array | undefined {
+    const end = endOfLines(chunk)
+    this.#pieces.push(end === 0 ? chunk : chunk.subarray(0, end))
+    if (end === 0) return undefined
+    const lines = this.rest()
+    if (end < chunk.length) this.#pieces.push(chunk.subarray(end))
+    return lines
+  }
+
+  /** What is left of a line that has no end; undefined = nothing. */
+  rest(): Uint8Array | undefined {
+    const [first, ...more] = this.#pieces
+    this.#pieces = []
+    if (first === undefined) return undefined
+    const bytes = more.length === 0 ? first : Buffer.concat([first, ...more])
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8")
+    const hidden = text.replace(/[^\r\n]+/g, hiddenNumbers)
+    return hidden === text ? bytes : Buffer.from(hidden)
+  }
+}
+
+/**
+ * When bytes of an answer last arrived, by the signal of its request. A client of a stream reports only events, but an endpoint may
+ * keep a connection alive with comments before its model begins.
+ */
+const times = new WeakMap<AbortSignal, number>()
+
+/** The time since the last bytes arrived, in ms. Infinity = none have arrived, or the client uses its own fetch. */
+export const sinceBytes = (signal: AbortSignal): number => {
+  const at = times.get(signal)
+  return at === undefined ? Infinity : performance.now() - at
+}
 
 /** The largest answer, in bytes on the wire. */
 const response_bytes_max = 32_000_000
@@ -49,12 +203,14 @@ const judge = (text: string): void => {
   if (refused !== undefined) throw new AnswerRefused(refused.message)
 }
 
-/** A stream that fails once the body is larger than an answer may be. `heard` is called with each piece. */
-export const boundedBody = (heard: () => void): TransformStream<Uint8Array, Uint8Array> => {
+/** A stream that fails once the body is larger than an answer may be, and records when its bytes arrive. */
+export const boundedBody = (
+  signal: AbortSignal | null | undefined
+): TransformStream<Uint8Array, Uint8Array> => {
   let bytes = 0
   return new TransformStream({
     transform(chunk, controller) {
-      heard()
+      if (signal !== null && signal !== undefined) times.set(signal, performance.now())
       bytes += chunk.byteLength
       if (bytes > response_bytes_max) throw new AnswerRefused("it is too large")
       controller.enqueue(chunk)

@@ -6,7 +6,12 @@
 import type { ProviderToolName } from "../../../src/agent/ProviderTools.ts"
 import { isRecord, jsonText } from "./ProviderFound.ts"
 import type { RanTool } from "./ProviderToolRequests.ts"
-import type { AssistantPart } from "./AssistantPart.ts"
+import type { LanguageModelV4Message } from "@ai-sdk/provider"
+
+export type AssistantPart = Extract<
+  LanguageModelV4Message,
+  { role: "assistant" }
+>["content"][number]
 
 /** The kind of a turn's part that contains such an item. */
 export const item_part_kind = "troupe.item"

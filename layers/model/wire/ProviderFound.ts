@@ -50,6 +50,10 @@ export const jsonText = (value: unknown): string => {
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null
 
+/** The members of an object; none of any other value. */
+export const record = (value: unknown): Readonly<Record<string, unknown>> =>
+  isRecord(value) ? value : {}
+
 /** A result that says itself that the tool failed: of an MCP server, of a sandbox of Anthropic's, of one of Gemini's. */
 const isFailure = ({ error, outcome, type }: Readonly<Record<string, unknown>>): boolean =>
   (error !== undefined && error !== null) ||

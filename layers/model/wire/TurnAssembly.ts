@@ -20,13 +20,10 @@ import { isCompleteFinish } from "../../../src/run/IncompleteTurn.ts"
 import type { Turn } from "../../../src/run/RunDecider.ts"
 import { found_key, ProviderFound } from "./ProviderFound.ts"
 import type { Found } from "./ProviderFound.ts"
-import { NovaTools } from "./NovaTools.ts"
-import { OpenInputs } from "./OpenInputs.ts"
+import { AssistantParts, NovaTools, OpenInputs } from "./TurnCollectors.ts"
+import type { AssistantPart, OutputItem } from "./OutputItems.ts"
 import { itemOfEvent, itemsOfAnswer, waitingStatus } from "./OutputItems.ts"
-import type { OutputItem } from "./OutputItems.ts"
 import type { ProviderHabits } from "./ProviderHabits.ts"
-import { AssistantParts } from "./AssistantParts.ts"
-import type { AssistantPart } from "./AssistantPart.ts"
 import {
   finishOf,
   isPaused,
