@@ -52,7 +52,7 @@ export * as CallTarget from "./call/CallTarget.ts"
 export type { HostContext } from "./call/HostContext.ts"
 export type { PlatformOp } from "./call/PlatformOp.ts"
 export type { ToolConfig } from "./call/ToolConfig.ts"
-export { ToolConfigRefused } from "./call/ToolConfigRefused.ts"
+export { ToolConfigRefused } from "./call/ToolConfig.ts"
 export * as Mcp from "./mcp/McpServer.ts"
 
 // Policies, and what people are asked.

@@ -7,10 +7,8 @@
  * ```
  */
 import { Context, Effect, Result, Schema } from "effect"
-import type { ClientTool, ToolConfig } from "../../src/call/ToolConfig.ts"
-import { decodeToolConfig } from "../../src/call/ToolConfig.ts"
-import type { ToolConfigRefused } from "../../src/call/ToolConfigRefused.ts"
-import { refuseConfig } from "../../src/call/ToolConfigRefused.ts"
+import type { ClientTool, ToolConfig, ToolConfigRefused } from "../../src/call/ToolConfig.ts"
+import { decodeToolConfig, refuseConfig } from "../../src/call/ToolConfig.ts"
 import { declaredSpec } from "../../src/tool/DeclaredSpec.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 import { bindTool } from "../../src/tool/GovernedTool.ts"

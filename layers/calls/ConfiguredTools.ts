@@ -22,15 +22,14 @@ import type { ToolResolution, ResolvedTool } from "../../src/call/ResolvedTool.t
 import { resolveTools } from "../../src/call/ResolvedTool.ts"
 import type { HostContext } from "../../src/call/HostContext.ts"
 import { decodeHostContext, withBothForms } from "../../src/call/HostContext.ts"
-import type { ToolConfig } from "../../src/call/ToolConfig.ts"
-import { decodeToolConfigs } from "../../src/call/ToolConfig.ts"
-import { ToolConfigRefused } from "../../src/call/ToolConfigRefused.ts"
+import type { ToolConfig, WorkflowRevision } from "../../src/call/ToolConfig.ts"
 import {
+  decodeToolConfigs,
   decodeWorkflowRevision,
   isRevisionId,
-  referenceIdentity
-} from "../../src/call/WorkflowReference.ts"
-import type { WorkflowRevision } from "../../src/call/WorkflowReference.ts"
+  referenceIdentity,
+  ToolConfigRefused
+} from "../../src/call/ToolConfig.ts"
 import { cutText } from "../../src/value/CutText.ts"
 import { isToolError, ToolTransientError } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
@@ -41,7 +40,7 @@ import { bindTool } from "../../src/tool/GovernedTool.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import { jsonSchemaInput, outputCodec } from "../../src/tool/ToolCodec.ts"
 import type { OutputCodec } from "../../src/tool/ToolCodec.ts"
-import type { Resolver } from "./UrlAdmission.ts"
+import type { Resolver } from "./Exchange.ts"
 import type { RevisionOf } from "./DirectCall.ts"
 import * as DirectCall from "./DirectCall.ts"
 import * as GatewayCall from "./GatewayCall.ts"

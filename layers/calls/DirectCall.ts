@@ -2,20 +2,20 @@
  * Direct calls: the runtime assembles the body of each call, checks it against the endpoint's schema and sends one request to the
  * platform. If any part is refused, nothing is sent.
  */
-import { Cause, Effect, Exit, Result, Schema } from "effect"
-import { isSameJson } from "../../src/value/Canonical.ts"
+import { Cause, Effect, Exit, Option, Result, Schema } from "effect"
 import type { Json } from "../../src/value/Canonical.ts"
+import { isSameJson } from "../../src/value/Canonical.ts"
 import { truncateUnits } from "../../src/value/CutText.ts"
 import { bounds_result, readJson } from "../../src/value/BoundedJson.ts"
 import { firstSchemaIssue, refusalText } from "../../src/schema/SchemaIssues.ts"
 import { classifyName } from "../../src/error/Classify.ts"
-import { ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
+import { ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
 import { bodyAssembler } from "../../src/call/BodyAssembly.ts"
 import type { BodyPath, JsonObject } from "../../src/call/BodyPath.ts"
 import { isPrefix, memberOf, merged, withValueAt } from "../../src/call/BodyPath.ts"
-import { bodyOfRequest, parameterPaths, requestOf } from "../../src/call/CallRequest.ts"
 import type { RequestRefusal } from "../../src/call/CallRequest.ts"
+import { bodyOfRequest, parameterPaths, requestOf } from "../../src/call/CallRequest.ts"
 import type { CallProfile } from "../../src/call/CallTarget.ts"
 import type { DirectTarget, ResolvedTool } from "../../src/call/ResolvedTool.ts"
 import {
@@ -24,7 +24,7 @@ import {
   tokenValue,
   withBothForms
 } from "../../src/call/HostContext.ts"
-import { invocationOf, isRevisionId, revision_place } from "../../src/call/WorkflowReference.ts"
+import { invocationOf, isRevisionId, revision_place } from "../../src/call/ToolConfig.ts"
 import { nestingRefusal } from "../../src/run/NestedRuns.ts"
 import type {
   CallContext,
@@ -35,13 +35,39 @@ import type {
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import type { InputCodec } from "../../src/tool/ToolCodec.ts"
 import { jsonSchemaInput } from "../../src/tool/ToolCodec.ts"
-import { reportNested } from "./NestedSpending.ts"
-import { spanOfCall } from "./CallSpan.ts"
+import { refusalText } from "../../src/schema/ValueRefused.ts"
+import type { PlatformClient } from "./PlatformClient.ts"
+import { spanOfCall } from "./PlatformClient.ts"
 import type { GatewayRef } from "./GatewayCall.ts"
 import { callRef } from "./GatewayCall.ts"
 import type { AskContext } from "./HostQuestions.ts"
 import type { CallerOf } from "./OncePerRun.ts"
-import type { PlatformClient } from "./PlatformClient.ts"
+import type { Spend } from "../../src/cost/Spending.ts"
+import { Usage } from "../../src/cost/Usage.ts"
+
+/** What a workflow's run spent on models, by `usage` in its answer: one entry for each model, at most 64. */
+const Uses = Schema.Array(
+  Schema.Struct({
+    /** Absent = not known; its tokens then count without a price. */
+    model: Schema.optionalKey(Schema.String),
+    turns: Schema.optionalKey(Schema.Int),
+    /** The tokens. Absent = not known. */
+    usage: Schema.optionalKey(Usage)
+  })
+).check(Schema.isMaxLength(64))
+const decode = Schema.decodeUnknownOption(Uses)
+
+/**
+ * Reports what an answer says was spent. Without `usage`, nothing known was spent. A `usage` that cannot be read counts as one
+ * turn without a price.
+ */
+const reportNested = (answer: Json, spent: Spend): void => {
+  const given = memberOf(answer, "usage")
+  if (given === undefined || given === null) return
+  const uses = Option.getOrUndefined(decode(given))
+  if (uses === undefined) return spent({})
+  for (const use of uses) spent(use)
+}
 
 export interface Services {
   readonly client: PlatformClient

@@ -13,10 +13,9 @@ import {
 } from "../../src/network/HeaderNames.ts"
 import { misdeclared, strayOption } from "../../src/tool/MisdeclaredTool.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
-import type { Admitted, FetchError, Resolver, Rules } from "./UrlAdmission.ts"
-import { admit, refuse, systemResolver } from "./UrlAdmission.ts"
-import type { HttpAnswer, HttpMessage } from "./Exchange.ts"
-import { exchange } from "./Exchange.ts"
+import { strayOption } from "../../src/tool/ToolOptions.ts"
+import type { Admitted, FetchError, HttpAnswer, HttpMessage, Resolver, Rules } from "./Exchange.ts"
+import { admit, exchange, refuse, systemResolver } from "./Exchange.ts"
 
 export interface Options {
   /** The methods that may be used, in capitals. Absent = GET and HEAD. */

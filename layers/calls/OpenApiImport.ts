@@ -12,6 +12,8 @@ import type { Json } from "../../src/value/Canonical.ts"
 import type { JsonObject } from "../../src/call/BodyPath.ts"
 import type { OpenApiDocument, WrittenOperation } from "../../src/call/OpenApiDocument.ts"
 import {
+  baseOf,
+  basePath,
   documentOf,
   idsOf,
   openApiDocument,
@@ -23,7 +25,6 @@ import type { Choice, Imported } from "../../src/call/OpenApiOperation.ts"
 import { decodeChoice, platformOpOf } from "../../src/call/OpenApiOperation.ts"
 import type { OpenApiRefused } from "../../src/call/OpenApiRefused.ts"
 import { refuseOpenApi } from "../../src/call/OpenApiRefused.ts"
-import { baseOf, basePath } from "../../src/call/OpenApiServer.ts"
 import type { PlatformOp } from "../../src/call/PlatformOp.ts"
 import type { JsonBounds, JsonRefused } from "../../src/value/BoundedJson.ts"
 import { depth_max, readJson, readJsonValue } from "../../src/value/BoundedJson.ts"

@@ -3,17 +3,16 @@
  * followed. From the answer to a failed request, only the status and the platform's own detail reach a model. Each run has one
  * authorization, which appears only in the request.
  */
-import { X509Certificate } from "node:crypto"
-import { Clock, Effect, Redacted, Result } from "effect"
-import type { Tracer } from "effect"
+import { createHash, X509Certificate } from "node:crypto"
+import { Clock, Effect, Redacted, Result, Tracer } from "effect"
 import { classifyHttpStatus } from "../../src/error/Classify.ts"
+import type { ToolError } from "../../src/error/ToolError.ts"
 import {
   ToolPolicyError,
   ToolTerminalError,
   ToolTransientError,
   ToolUserError
 } from "../../src/error/ToolError.ts"
-import type { ToolError } from "../../src/error/ToolError.ts"
 import type { CallRequest } from "../../src/call/CallRequest.ts"
 import { isMetadataHost, portOf } from "../../src/network/Dialling.ts"
 import { detailOf } from "../../src/call/ErrorDetail.ts"
@@ -23,14 +22,27 @@ import type { Json } from "../../src/value/Canonical.ts"
 import { baggageOf, spanOf, traceparentOf } from "../../src/run/Nesting.ts"
 import type { CallContext, CallOfRun } from "../../src/tool/GovernedTool.ts"
 import { waitOf } from "../network/RetryAfter.ts"
-import { answerText } from "./CharsetText.ts"
-import { spanOfCall } from "./CallSpan.ts"
-import type { FetchError, Resolver, Rules } from "./UrlAdmission.ts"
-import { admit, refuse, systemResolver } from "./UrlAdmission.ts"
-import type { HttpAnswer } from "./Exchange.ts"
-import { exchange } from "./Exchange.ts"
+import type { FetchError, HttpAnswer, Resolver, Rules } from "./Exchange.ts"
+import { admit, answerText, exchange, refuse, systemResolver } from "./Exchange.ts"
 import type { CallerOf } from "./OncePerRun.ts"
 import { oncePerRun } from "./OncePerRun.ts"
+
+const span_id_digits = 16
+
+/**
+ * A span derived from the run and the call, so that the platform's work for the call is in the run's trace, and a repeated call has
+ * the same span. It counts as sampled, because the journal records the call under this trace.
+ */
+const ownSpan = ({ call, run, trace_id }: CallOfRun): Tracer.ExternalSpan =>
+  Tracer.externalSpan({
+    traceId: trace_id,
+    spanId: createHash("sha256").update(`${run}:${call}`).digest("hex").slice(0, span_id_digits),
+    sampled: true
+  })
+
+/** The span in which a call is sent: the current span, from the tracer or from a sender that is not sampled; otherwise the derived one. */
+export const spanOfCall = (call: CallOfRun): Effect.Effect<Tracer.AnySpan> =>
+  Effect.orElseSucceed(Effect.currentParentSpan, () => ownSpan(call))
 
 type Secret = string | Redacted.Redacted
 

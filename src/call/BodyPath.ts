@@ -18,6 +18,10 @@ export const isUnsafeName = (name: string): boolean => unsafe_names.has(name)
 /** Whether a value that is known to be JSON is an object and not a list. */
 export const isJsonObject = isObject<Json>
 
+/** The value if it is a list; otherwise an empty list. */
+export const listOf = (value: Json | undefined): ReadonlyArray<Json> =>
+  Array.isArray(value) ? (value as ReadonlyArray<Json>) : []
+
 export const parsePath = (text: string): Result.Result<BodyPath, PathRefusal> => {
   const segments = text.split(".")
   if (segments.includes("")) return Result.fail("empty-path-segment")

@@ -6,10 +6,8 @@ import { Result } from "effect"
 import { truncateUnits } from "../value/CutText.ts"
 import type { GovernedTool } from "../tool/GovernedTool.ts"
 import type { Registry } from "../tool/Registry.ts"
-import type { BuiltinTool } from "./ToolConfig.ts"
-import { decodeToolConfig } from "./ToolConfig.ts"
-import type { ToolConfigRefused } from "./ToolConfigRefused.ts"
-import { refuseConfig } from "./ToolConfigRefused.ts"
+import type { BuiltinTool, ToolConfigRefused } from "./ToolConfig.ts"
+import { decodeToolConfig, refuseConfig } from "./ToolConfig.ts"
 
 /** The longest list of names in an error, in UTF-16 units. */
 const names_units_max = 2_000

@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { Json } from "../value/Canonical.ts"
 import { linearPattern } from "../schema/LinearPattern.ts"
 import type { JsonObject } from "./BodyPath.ts"
-import { isJsonObject, memberOf } from "./BodyPath.ts"
+import { isJsonObject, listOf, memberOf } from "./BodyPath.ts"
 import type { Dialect } from "./OpenApiDocument.ts"
 import { definitions_at } from "../schema/SchemaDefinitions.ts"
 import { definitions_place } from "./OpenApiReference.ts"
@@ -41,10 +41,6 @@ const dropped = new Set([
   "unevaluatedItems",
   "unevaluatedProperties"
 ])
-
-/** The value if it is a list; otherwise an empty list. */
-export const listOf = (value: Json | undefined): ReadonlyArray<Json> =>
-  Array.isArray(value) ? (value as ReadonlyArray<Json>) : []
 
 /** Converts the boolean bounds of OpenAPI 3.0 into the numeric ones of 2020-12. */
 const withBounds = (schema: JsonObject): JsonObject => {

@@ -6,16 +6,25 @@ import { Result } from "effect"
 import type { Permission } from "../tool/SideEffects.ts"
 import { permissionOf } from "../tool/SideEffects.ts"
 import { partsConflict } from "./BodyAssembly.ts"
-import { contentProblem, fixedProblem, placeProblem, queryProblem } from "./CallFaults.ts"
+import {
+  assembledSchema,
+  contentProblem,
+  fixedProblem,
+  isSupplied,
+  placeProblem,
+  queryProblem,
+  sentSchema,
+  showsPath,
+  unsuppliedFields
+} from "./RequestSchema.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { isPrefix, leafPaths, withValueAt } from "./BodyPath.ts"
-import type { Repeating } from "./CallDescriptor.ts"
+import type { DirectRequest, Repeating } from "./CallDescriptor.ts"
 import { repeatingOf } from "./CallDescriptor.ts"
 import { parameterPaths, parameterValues, sentPaths } from "./CallRequest.ts"
 import { modelNameOf, parseCallRef } from "./CallRef.ts"
 import type { CallProfile } from "./CallTarget.ts"
 import { parametersOf, targetOf } from "./CallTarget.ts"
-import type { DirectRequest } from "./DirectRequest.ts"
 import type { OpHandler, PlatformCatalogue, PlatformOp } from "./PlatformOp.ts"
 import {
   bindingsOf,
@@ -24,21 +33,18 @@ import {
   reservedId,
   schemaOfOp
 } from "./PlatformOp.ts"
-import { assembledSchema, sentSchema } from "./RequestSchema.ts"
 import { isImmutableToken, isOwnToken, tokenValue, unknownToken } from "./HostContext.ts"
 import { strippedSchema, stripProblem } from "./SchemaStrip.ts"
-import { isSupplied, showsPath, unsuppliedFields } from "./SuppliedFields.ts"
 import type {
   CallbackTool,
   GatewayTool,
   PlatformTool,
   ReferenceTool,
-  ToolConfig
+  ToolConfig,
+  ToolConfigRefused,
+  WorkflowRevision
 } from "./ToolConfig.ts"
-import type { ToolConfigRefused } from "./ToolConfigRefused.ts"
-import { refuseConfig } from "./ToolConfigRefused.ts"
-import type { WorkflowRevision } from "./WorkflowReference.ts"
-import { invocationOf, referenceIdentity, referenceName } from "./WorkflowReference.ts"
+import { invocationOf, referenceIdentity, referenceName, refuseConfig } from "./ToolConfig.ts"
 
 /** A request that the runtime sends itself. */
 export interface DirectTarget {

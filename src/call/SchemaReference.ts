@@ -4,7 +4,7 @@
 import { Result } from "effect"
 import type { Json } from "../value/Canonical.ts"
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
-import { isJsonObject, memberOf } from "./BodyPath.ts"
+import { isJsonObject, listOf, memberOf } from "./BodyPath.ts"
 
 /** Keywords whose values are lists of further schemas for the same value. */
 export const branches = ["allOf", "anyOf", "oneOf"]
@@ -68,9 +68,6 @@ export const dereferenced = (schema: JsonObject, root: JsonObject): JsonObject =
   }
   return found
 }
-
-const listOf = (value: Json | undefined): ReadonlyArray<Json> =>
-  Array.isArray(value) ? (value as ReadonlyArray<Json>) : []
 
 /** All schemas in this one that are about the same value, whether it has to fit them or not. */
 export const subschemas = (schema: JsonObject): ReadonlyArray<JsonObject> => {

@@ -7,10 +7,45 @@ import { Permission } from "../tool/SideEffects.ts"
 import { readJsonValue } from "../value/BoundedJson.ts"
 import { issueText } from "../schema/SchemaIssues.ts"
 import { isJsonObject } from "./BodyPath.ts"
-import { CallDescriptor, WrittenSchema, repeating } from "./CallDescriptor.ts"
+import { CallDescriptor, repeating, WrittenSchema } from "./CallDescriptor.ts"
 import { isRefSegment, parseCallRef } from "./CallRef.ts"
-import type { ToolConfigRefused } from "./ToolConfigRefused.ts"
-import { refuseConfig, refusePlace } from "./ToolConfigRefused.ts"
+import { truncateUnits } from "../value/CutText.ts"
+
+/** A tool's configuration, or a catalogue entry, that cannot work. With it, the start of the runtime fails. */
+export class ToolConfigRefused extends Schema.TaggedError<ToolConfigRefused>()(
+  "ToolConfigRefused",
+  {
+    reason: Schema.Literals([
+      "InvalidToolConfig",
+      "InvalidPlatformOp",
+      "UnknownPlatformOp",
+      "DuplicateTool",
+      "MissingCallback",
+      "UnsuppliedField",
+      "PathConflict",
+      "NotOffered",
+      "UnknownTool"
+    ]),
+    /** The tool's name, or its place in the list. */
+    tool: Schema.String,
+    message: Schema.String
+  }
+) {}
+
+export const refuseConfig = (
+  reason: ToolConfigRefused["reason"],
+  tool: string,
+  message: string
+): ToolConfigRefused =>
+  new ToolConfigRefused({ reason, tool, message: `tool "${truncateUnits(tool, 100)}": ${message}` })
+
+/** The error of a configuration that has no name; `place` says where it is. */
+export const refusePlace = (
+  reason: ToolConfigRefused["reason"],
+  place: string,
+  message: string
+): ToolConfigRefused =>
+  new ToolConfigRefused({ reason, tool: place, message: `${place}: ${message}` })
 
 const Name = Schema.String.check(
   Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { expected: "1 to 64 letters, digits, _ or -" })
@@ -219,3 +254,50 @@ export const decodeToolConfigs = (
   }
   return Result.succeed(configs)
 }
+
+/** The reference of a workflow that is stored on the platform: `workflow.variant.{slug}[.{version}]` or `workflow.environment.{environment}.{slug}`. */
+export const referenceIdentity = ({
+  environment,
+  ref_by = "variant",
+  slug,
+  version
+}: ReferenceTool): string =>
+  ref_by === "environment"
+    ? `workflow.environment.${environment ?? ""}.${slug}`
+    : `workflow.variant.${slug}${version === undefined ? "" : `.${version}`}`
+
+export const referenceName = ({ name, slug }: ReferenceTool): string => name ?? slug
+
+/** The id of the one revision that is run. */
+const RevisionId = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(500))
+export const isRevisionId = Schema.is(RevisionId)
+
+/** The platform's answer about a reference. */
+const WorkflowRevision = Schema.Struct({
+  revision: RevisionId,
+  /** JSON Schema of the workflow's own inputs. */
+  input_schema: WrittenSchema,
+  description: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(4_000)))
+})
+export interface WorkflowRevision extends Schema.Schema.Type<typeof WorkflowRevision> {}
+
+const decode = Schema.decodeUnknownResult(WorkflowRevision)
+
+/** Decodes a copy of a host's answer about a reference. Fails with a sentence. */
+export const decodeWorkflowRevision = (value: unknown): Result.Result<WorkflowRevision, string> => {
+  const read = readJsonValue(value)
+  return Result.isFailure(read)
+    ? Result.fail(read.failure.message)
+    : Result.mapError(decode(read.success), issueText)
+}
+
+/** The path of the body's field that names the revision. */
+export const revision_place = "references.workflow_revision.id"
+
+/** The request that runs a revision: the arguments are its inputs. */
+export const invocationOf = (revision: string): CallDescriptor => ({
+  method: "POST",
+  path: "/api/workflows/invoke",
+  body: { references: { workflow_revision: { id: revision } } },
+  args_into: "data.inputs"
+})

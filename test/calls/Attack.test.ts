@@ -12,8 +12,8 @@ import type { Json } from "../../src/value/Canonical.ts"
 import { isJsonObject } from "../../src/call/BodyPath.ts"
 import { CallDescriptor } from "../../src/call/CallDescriptor.ts"
 import { decodePlatformOp } from "../../src/call/PlatformOp.ts"
+import type { ToolConfigRefused } from "../../src/call/ToolConfig.ts"
 import { decodeToolConfig } from "../../src/call/ToolConfig.ts"
-import type { ToolConfigRefused } from "../../src/call/ToolConfigRefused.ts"
 
 const callback = { endpoint: "http://127.0.0.1:1/api/tools/call" }
 const acting = { kind: "callback", name: "act" } as const

@@ -2,7 +2,7 @@
 import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import type { FetchError } from "../../layers/calls/UrlAdmission.ts"
+import type { FetchError } from "../../layers/calls/Exchange.ts"
 import type { Fetch, Options } from "../../layers/calls/GuardedFetch.ts"
 import * as GuardedFetch from "../../layers/calls/GuardedFetch.ts"
 import * as HttpRequestTool from "../../layers/calls/HttpRequestTool.ts"

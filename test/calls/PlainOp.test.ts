@@ -3,8 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import type { JsonObject } from "../../src/call/BodyPath.ts"
 import { body_units_max, isWithinUnits } from "../../src/call/CallDescriptor.ts"
-import { isPlainOp } from "../../src/call/PlainOp.ts"
-import { PlatformOp } from "../../src/call/PlatformOp.ts"
+import { isPlainOp, PlatformOp } from "../../src/call/PlatformOp.ts"
 
 const bySchema = Schema.decodeUnknownResult(PlatformOp, { onExcessProperty: "error" })
 

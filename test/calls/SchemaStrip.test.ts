@@ -2,8 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { BodyPath, JsonObject } from "../../src/call/BodyPath.ts"
 import { strippedSchema } from "../../src/call/SchemaStrip.ts"
-import type { Suppliers } from "../../src/call/SuppliedFields.ts"
-import { showsPath, unsuppliedFields } from "../../src/call/SuppliedFields.ts"
+import type { Suppliers } from "../../src/call/RequestSchema.ts"
+import { showsPath, unsuppliedFields } from "../../src/call/RequestSchema.ts"
 
 const text: JsonObject = { type: "string" }
 const object = (properties: JsonObject, required: ReadonlyArray<string> = []): JsonObject => ({

@@ -9,8 +9,8 @@ import {
 } from "../../src/call/PlatformOp.ts"
 import { platform_ops } from "../../src/call/PlatformOps.ts"
 import { resolveTools } from "../../src/call/ResolvedTool.ts"
+import type { ToolConfigRefused } from "../../src/call/ToolConfig.ts"
 import { decodeToolConfigs } from "../../src/call/ToolConfig.ts"
-import type { ToolConfigRefused } from "../../src/call/ToolConfigRefused.ts"
 import type { Driven } from "./Vectors.ts"
 import { conformance, hasShape, isRecord, rowsOf } from "./Vectors.ts"
 

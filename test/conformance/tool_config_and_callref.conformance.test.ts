@@ -1,9 +1,13 @@
 import { assert } from "@effect/vitest"
 import { Effect, Result } from "effect"
-import { invocationOf, referenceIdentity, referenceName } from "../../src/call/WorkflowReference.ts"
-import { gatewayRefOf } from "../../src/call/ResolvedTool.ts"
 import type { ToolConfig } from "../../src/call/ToolConfig.ts"
-import { decodeToolConfig } from "../../src/call/ToolConfig.ts"
+import {
+  decodeToolConfig,
+  invocationOf,
+  referenceIdentity,
+  referenceName
+} from "../../src/call/ToolConfig.ts"
+import { gatewayRefOf } from "../../src/call/ResolvedTool.ts"
 import type { Driven } from "./Vectors.ts"
 import { conformance, isRecord, rowsOf } from "./Vectors.ts"
 

@@ -8,8 +8,7 @@
  */
 import { Effect } from "effect"
 import { decodeBuiltins, resolveBuiltins } from "../../../src/call/BuiltinTool.ts"
-import type { ToolConfig } from "../../../src/call/ToolConfig.ts"
-import type { ToolConfigRefused } from "../../../src/call/ToolConfigRefused.ts"
+import type { ToolConfig, ToolConfigRefused } from "../../../src/call/ToolConfig.ts"
 import type { MisdeclaredTool } from "../../../src/tool/MisdeclaredTool.ts"
 import * as MemoryTools from "../../builtin/MemoryHandlers.ts"
 import * as HttpRequestTool from "../../calls/HttpRequestTool.ts"

@@ -4,10 +4,8 @@
  */
 import { Effect } from "effect"
 import { decodeBuiltins } from "../../../src/call/BuiltinTool.ts"
-import type { ToolConfig } from "../../../src/call/ToolConfig.ts"
-import { decodeToolConfigs } from "../../../src/call/ToolConfig.ts"
-import type { ToolConfigRefused } from "../../../src/call/ToolConfigRefused.ts"
-import { refuseConfig } from "../../../src/call/ToolConfigRefused.ts"
+import type { ToolConfig, ToolConfigRefused } from "../../../src/call/ToolConfig.ts"
+import { decodeToolConfigs, refuseConfig } from "../../../src/call/ToolConfig.ts"
 import type { MisdeclaredTool } from "../../../src/tool/MisdeclaredTool.ts"
 import type { GovernedTool } from "../../../src/tool/GovernedTool.ts"
 import type { Resolver } from "../../runtime/directory/LocalToolRegistry.ts"

@@ -1,7 +1,7 @@
 /** Workflows of the reference platform, in memory: variants with revisions, queried, committed and run. */
 import { Schema } from "effect"
 import type { Json } from "../../../src/value/Canonical.ts"
-import type { WorkflowRevision } from "../../../src/call/WorkflowReference.ts"
+import type { WorkflowRevision } from "../../../src/call/ToolConfig.ts"
 import { valueAt } from "../../../src/call/BodyPath.ts"
 import type { JsonObject } from "../../../src/call/BodyPath.ts"
 import { nestingOf } from "../../../src/run/Nesting.ts"
@@ -26,7 +26,7 @@ export interface Seed {
 /** What running a workflow gave. */
 export interface Ran {
   readonly outputs: Json
-  /** What it spent on models (`layers/calls/NestedSpending.ts`). Absent = nothing. */
+  /** What it spent on models (`layers/calls/DirectCall.ts`). Absent = nothing. */
   readonly usage?: Json
 }
 
