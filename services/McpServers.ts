@@ -13,9 +13,9 @@ import type {
   McpPin,
   McpPinChange,
   McpPinConflict,
+  McpServerStatus,
   McpToolNotFound
 } from "../src/mcp/McpPin.ts"
-import type { McpServerStatus } from "../src/mcp/McpServerStatus.ts"
 import type { StoreError } from "./StoreError.ts"
 
 export class McpServers extends Context.Service<

@@ -10,9 +10,9 @@ import { isIPv6 } from "node:net"
 import type { Transform } from "node:stream"
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import { Effect, Result, Schema } from "effect"
-import { literalAddress, mayDial, portOf } from "../../src/network/Dialling.ts"
-import { lookup } from "node:dns/promises"
 import type { AddressRange } from "../../src/network/Address.ts"
+import { literalAddress, mayDial, portOf } from "../../src/network/Address.ts"
+import { lookup } from "node:dns/promises"
 
 const charset = /charset=["']?([\w-]{1,40})/i
 const known = new Set(["utf-8", "utf8", "us-ascii", "iso-8859-1", "windows-1252", "utf-16le"])

@@ -3,8 +3,7 @@
  * number of redirects. Credentials are sent to their own origin only.
  */
 import { Effect, Result } from "effect"
-import type { AddressRange } from "../../src/network/Address.ts"
-import { parseAddressRange } from "../../src/network/Address.ts"
+import { parseAddressRanges } from "../../src/network/Address.ts"
 import {
   header_name,
   header_value,
@@ -167,12 +166,9 @@ const checkOptions = Effect.fnUntraced(function* (tool: string, options: Options
       "Write names in lower case without scheme and port, .example.org for those below it, or leave hosts out"
     )
   }
-  const allow: Array<AddressRange> = []
-  for (const text of options.allow_ranges ?? []) {
-    const range = parseAddressRange(text)
-    if (Result.isFailure(range))
-      return yield* wrong("allow_ranges", range.failure, "Write ranges such as 10.1.0.0/16")
-    allow.push(range.success)
+  const allow = parseAddressRanges(options.allow_ranges ?? [])
+  if (Result.isFailure(allow)) {
+    return yield* wrong("allow_ranges", allow.failure, "Write ranges such as 10.1.0.0/16")
   }
   for (const [origin, headers] of Object.entries(options.credentials ?? {})) {
     if (URL.parse(origin)?.origin !== origin || wrongHeader(headers) !== undefined) {
@@ -183,7 +179,12 @@ const checkOptions = Effect.fnUntraced(function* (tool: string, options: Options
       )
     }
   }
-  const rules: Rules = { hosts, ports, allow, resolve: options.resolve ?? systemResolver }
+  const rules: Rules = {
+    hosts,
+    ports,
+    allow: allow.success,
+    resolve: options.resolve ?? systemResolver
+  }
   return { limits: limits as unknown as Limits, methods, rules }
 })
 

@@ -11,12 +11,16 @@ import { FetchHttpClient, HttpBody, HttpClient, HttpClientRequest } from "effect
 import type { DeliveryHandler, RoomHandlers } from "../../services/DeliveryHandlers.ts"
 import { DeliveryFailed, DeliveryRefused } from "../../services/DeliveryHandlers.ts"
 import type { AddressRange } from "../../src/network/Address.ts"
-import { parseAddressRange } from "../../src/network/Address.ts"
-import { isMetadataHost, literalAddress, mayDial } from "../../src/network/Dialling.ts"
+import {
+  isMetadataHost,
+  literalAddress,
+  mayDial,
+  parseAddressRanges
+} from "../../src/network/Address.ts"
 import { cloudEventOf, webhook_topic, WebhookEvent } from "../../src/delivery/Webhook.ts"
 import { judgedFetch } from "../network/JudgedFetch.ts"
-import type { Wait } from "../network/RetryAfter.ts"
-import { waitOf } from "../network/RetryAfter.ts"
+import type { Wait } from "../network/HttpAnswers.ts"
+import { waitOf } from "../network/HttpAnswers.ts"
 
 /** The configuration of the webhook that receives events. */
 export class WebhookConfig extends Context.Service<
@@ -43,17 +47,13 @@ export class WebhookMisconfigured extends Schema.TaggedError<WebhookMisconfigure
   { field: Schema.String, message: Schema.String }
 ) {}
 
-const rangesOf = (
-  texts: ReadonlyArray<string>
-): Effect.Effect<ReadonlyArray<AddressRange>, WebhookMisconfigured> =>
-  Effect.forEach(texts, (text) => {
-    const range = parseAddressRange(text)
-    return Result.isSuccess(range)
-      ? Effect.succeed(range.success)
-      : Effect.fail(
-          new WebhookMisconfigured({ field: "allow_ranges", message: `${range.failure}.` })
-        )
-  })
+const rangesOf = (texts: ReadonlyArray<string>) =>
+  Effect.fromResult(
+    Result.mapError(
+      parseAddressRanges(texts),
+      (problem) => new WebhookMisconfigured({ field: "allow_ranges", message: `${problem}.` })
+    )
+  )
 
 const secret_prefix = "whsec_"
 /** Bytes of a key, as the specification has them. */

@@ -13,7 +13,7 @@ import type { McpServer, McpToolDeclaration } from "../../src/mcp/McpServer.ts"
 import { callTimes } from "../../src/mcp/McpServer.ts"
 import { attachMedia } from "./ImportedTool.ts"
 import type { Offers } from "./Offers.ts"
-import { send } from "./McpSending.ts"
+import { send } from "./McpSession.ts"
 
 type Params = Readonly<Record<string, unknown>>
 type Block = Readonly<Record<string, unknown>>

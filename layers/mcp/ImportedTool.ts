@@ -33,8 +33,8 @@ import { serverDown } from "./McpFailure.ts"
 import type { Offers } from "./Offers.ts"
 import { withNumbers } from "./MessageText.ts"
 import { nameOf, refusalOn } from "./Offers.ts"
-import type { Request } from "./McpSending.ts"
-import { send } from "./McpSending.ts"
+import type { Request } from "./McpSession.ts"
+import { send } from "./McpSession.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>
 /** How many reports of progress are passed on in one call. */

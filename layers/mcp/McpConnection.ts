@@ -23,7 +23,7 @@ import { failureOf, serverBusy, serverDown } from "./McpFailure.ts"
 import { McpServerUnavailable } from "./McpUnavailable.ts"
 import type { Sdk } from "./Sdk.ts"
 import { StdioTransport } from "./StdioTransport.ts"
-import type { Place } from "./Place.ts"
+import type { Place } from "./McpCredentials.ts"
 
 export interface McpConnection {
   readonly protocol: string | undefined

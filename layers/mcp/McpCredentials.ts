@@ -1,12 +1,18 @@
 /**
- * The credentials of one server over HTTP: declared values, functions that are asked for each request, and OAuth without a person.
+ * Where a server is, and its credentials over HTTP: declared values, functions that are asked for each request, and OAuth without a person.
  * Every value that was sent is known here, so that no output shows it.
  */
 import { Redacted } from "effect"
 import type { AuthProvider, OAuthClientProvider, OAuthTokens } from "@modelcontextprotocol/client"
-import type { McpHttpServer, McpOAuth, McpSecret, McpServer } from "../../src/mcp/McpServer.ts"
-import { secretForms } from "../../src/error/KnownSecrets.ts"
+import type {
+  McpAllow,
+  McpHttpServer,
+  McpOAuth,
+  McpSecret,
+  McpServer
+} from "../../src/mcp/McpServer.ts"
 import { secretsOf } from "../../src/mcp/McpServer.ts"
+import { secretForms } from "../../src/error/KnownSecrets.ts"
 import type { Sdk } from "./Sdk.ts"
 
 /** The code of the error of a request whose credentials could not be had: it was not sent. */
@@ -19,7 +25,7 @@ const given_max = 64
 /** Shorter values would garble texts in which they are replaced. */
 const secret_chars_min = 6
 
-export interface Credentials {
+interface Credentials {
   /** Values that no output may show: the declared ones, and the newest of those that were asked for. */
   readonly secrets: () => ReadonlyArray<string>
   /** Can a request that was refused (401) have other headers the next time? */
@@ -160,4 +166,11 @@ export const credentialsOf = (server: McpServer): Credentials => {
       }),
     authProvider: (sdk) => (provider === undefined ? undefined : (auth ??= authOf(sdk, provider)))
   }
+}
+
+/** A server, where it may be reached, and what it is shown. */
+export interface Place {
+  readonly server: McpServer
+  readonly allow: McpAllow
+  readonly credentials: Credentials
 }

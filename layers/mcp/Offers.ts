@@ -3,16 +3,17 @@
  * it.
  */
 import { createHash } from "node:crypto"
-import { Result } from "effect"
 import type { Deferred, Latch } from "effect"
+import { Result } from "effect"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import { ToolPolicyError, ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
-import type { McpPin, McpToolState } from "../../src/mcp/McpPin.ts"
+import type { McpPin, McpServerStatus, McpToolState, McpToolStatus } from "../../src/mcp/McpPin.ts"
 import type { McpServer } from "../../src/mcp/McpServer.ts"
 import type { McpDefinition } from "../../src/mcp/McpTool.ts"
 import { definitionOf, listedName, pinnedText, toolName } from "../../src/mcp/McpTool.ts"
 import type { McpConnection } from "./McpConnection.ts"
-import type { Place } from "./Place.ts"
+import { targetOf } from "./McpConnection.ts"
+import type { Place } from "./McpCredentials.ts"
 import { serverDown } from "./McpFailure.ts"
 import type { McpServerUnavailable } from "./McpUnavailable.ts"
 
@@ -196,3 +197,37 @@ export const refusalOn = (offers: Offers, tool: string): ToolError | undefined =
       })
   }
 }
+
+const toolStatus = (
+  offers: Offers,
+  tool: string,
+  keys: ReadonlyMap<string, string>
+): McpToolStatus => {
+  const offer = offers.listed?.get(tool)
+  const key = keys.get(tool)
+  const pin = offers.pins.get(tool)
+  return {
+    tool,
+    ...(key === undefined ? undefined : { key }),
+    ...offerStateOf(offers, tool),
+    ...(pin === undefined ? undefined : { accepted_hash: pin.hash }),
+    ...(offer === undefined || offer.problem !== undefined
+      ? undefined
+      : { offered_hash: offer.hash, offered: offer.definition })
+  }
+}
+
+export const statusOf = (offers: Offers, keys: ReadonlyMap<string, string>): McpServerStatus => ({
+  server: offers.server.namespace,
+  target: targetOf(offers.server),
+  state: offers.connection === undefined ? "reconnecting" : "connected",
+  message: offers.connection === undefined ? offers.trouble : "",
+  restarts: offers.restarts,
+  ...(offers.connection?.protocol === undefined
+    ? undefined
+    : { protocol: offers.connection.protocol }),
+  tools: [...new Set([...offers.pins.keys(), ...(offers.listed?.keys() ?? []), ...offers.awaited])]
+    .filter((tool) => offers.server.only === undefined || offers.server.only.includes(tool))
+    .sort()
+    .map((tool) => toolStatus(offers, tool, keys))
+})

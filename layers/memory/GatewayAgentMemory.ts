@@ -1,10 +1,10 @@
 /**
  * The memory of one address, over a store. Every write to a memory passes this gateway.
  */
-import { Clock, Effect, Layer, Predicate, Schema } from "effect"
+import { Cause, Clock, Effect, Layer, Predicate, Schema } from "effect"
 import type { Measure } from "../../src/conversation/TokenEstimate.ts"
 import { truncateUnits } from "../../src/value/CutText.ts"
-import type { Note, RecallQuery } from "../../services/AgentMemory.ts"
+import type { Note, RecallQuery, Remembered } from "../../services/AgentMemory.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
 import { MemoryEmbedder } from "../../services/MemoryEmbedder.ts"
 import { MemoryStore } from "../../services/MemoryStore.ts"
@@ -17,20 +17,123 @@ import {
   persistentScope,
   sessionScope
 } from "../../src/memory/MemoryAnchors.ts"
-import { MemoryRefused, noSuchMemory } from "../../src/memory/MemoryRefused.ts"
-import { MemoryId } from "../../src/memory/MemoryRow.ts"
-import type { MemoryRow, MemoryScope, MemoryOrigin } from "../../src/memory/MemoryRow.ts"
+import { MemoryRefused, noSuchMemory, supersedingFault } from "../../src/memory/MemoryRefused.ts"
+import type {
+  MemoryOrigin,
+  MemoryRow,
+  MemoryScope,
+  NewMemoryRow
+} from "../../src/memory/MemoryRow.ts"
+import { MemoryId, typologyOf } from "../../src/memory/MemoryRow.ts"
 import type { RowFacts } from "../../src/memory/RowFacts.ts"
+import { factsOf } from "../../src/memory/RowFacts.ts"
 import type { Direction } from "../../src/memory/TextVector.ts"
-import { nearness } from "../../src/memory/TextVector.ts"
+import { nearness, packDirection, vectorDirection } from "../../src/memory/TextVector.ts"
 import { rank, withoutRepetitions } from "../../src/memory/Ranking.ts"
 import { promptText, withinTokens } from "../../src/memory/RecalledLines.ts"
 import { queryWords } from "../../src/memory/SearchWords.ts"
-import { embedded, textDirection } from "./EmbeddedText.ts"
 import { endConversation, endRun } from "./MemoryEnds.ts"
-import { traced } from "./MemorySpans.ts"
-import { supersede } from "./Superseding.ts"
 import { checkCanonical, checkNote, checkRepetition } from "./NoteChecks.ts"
+import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
+import { isDuplicate } from "../../src/memory/NearDuplicate.ts"
+
+/**
+ * A span for a call of a memory. `Effect.fn` would capture a stack for each call, even if no tracer listens, and a run makes three
+ * calls (bench row `send`).
+ */
+const traced = <A, E, R>(name: string, asked: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.withFiber(({ cache }) =>
+    cache.tracer === undefined ? asked : Effect.withSpan(asked, name)
+  )
+
+/** How long an embedder may take, in ms: a run waits for the vector of its message before its first turn. */
+const embed_ms = 10_000
+
+const messageOf = (cause: Cause.Cause<unknown>): string => {
+  const error = Cause.squash(cause)
+  return sanitiseError(error instanceof Error ? error.message : "it broke")
+}
+
+/**
+ * The direction of a text's vector, or undefined where no vector could be made. An embedder that fails, breaks or does not answer in
+ * time costs no memory, because a memory is useful without a vector; a warning is logged.
+ */
+const textDirection = (
+  { embed, name }: MemoryEmbedder,
+  text: string
+): Effect.Effect<Direction | undefined> =>
+  Effect.suspend(() => embed(text)).pipe(
+    Effect.map(vectorDirection),
+    Effect.timeout(embed_ms),
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.interrupt
+        : Effect.as(
+            Effect.annotateLogs(
+              Effect.logWarning(`an embedder made no vector: ${messageOf(cause)}`),
+              { embedder: name }
+            ),
+            undefined
+          )
+    )
+  )
+
+/** The members of a row for its text's vector; empty where there is none. */
+const embedded = (
+  embedder: MemoryEmbedder,
+  text: string
+): Effect.Effect<Pick<NewMemoryRow, "embedding" | "embedded_by">> =>
+  Effect.map(textDirection(embedder, text), (direction) =>
+    direction === undefined
+      ? {}
+      : { embedding: packDirection(direction), embedded_by: embedder.name }
+  )
+
+type Store = MemoryStore["Service"]
+
+const isLate = (error: unknown): boolean =>
+  error instanceof MemoryRefused && error.reason === "superseded"
+
+/** The outcome for a row that has a successor: only a note with the successor's key has been stored before. */
+const late = Effect.fnUntraced(function* (store: Store, row: NewMemoryRow, old: MemoryRow) {
+  const { agent, superseded_by: id, tenant } = old
+  const successor = id === undefined ? undefined : yield* store.get({ tenant, agent, id })
+  if (row.key === undefined || successor?.key !== row.key) {
+    return yield* supersedingFault(old) ?? noSuchMemory()
+  }
+  const repeated: Remembered = { row: successor, isNew: false, superseded: old }
+  return repeated
+})
+
+/**
+ * Stores the row in the place of `old`, which is no longer true, and of each of the `candidates` of the address that says the same:
+ * otherwise a recall would give the fact in those words again.
+ */
+const supersede = Effect.fnUntraced(function* (
+  store: Store,
+  row: NewMemoryRow,
+  old: MemoryRow,
+  candidates: ReadonlyArray<MemoryRow>
+) {
+  if (supersedingFault(old) !== undefined) return yield* late(store, row, old)
+  const { said } = factsOf(old)
+  const { key: _, ...again } = row
+  // The named row comes last, so that a repetition after a crash replaces those that are left.
+  for (const each of candidates) {
+    if (each.id === old.id || !isDuplicate(said, factsOf(each).said)) continue
+    const { anchor, id: supersedes, tier } = each
+    const typology = typologyOf(tier, row.text, undefined)
+    const other = store.add({ ...again, anchor, tier, typology, supersedes })
+    yield* Effect.catchIf(other, isLate, () => Effect.void)
+  }
+  const named = Effect.map(store.add(row), (stored): Remembered => {
+    const isNew = stored.at === row.at && stored.text === row.text
+    return { row: stored, isNew, superseded: old }
+  })
+  return yield* Effect.catchIf(named, isLate, () =>
+    Effect.flatMap(store.get(old), (now) => late(store, row, now ?? old))
+  )
+})
 
 /** The most UTF-16 units of a query. A longer one is cut, so that only the words of its first part count. */
 const query_units_max = 8_000

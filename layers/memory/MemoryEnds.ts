@@ -4,19 +4,35 @@
  * meanwhile stay. A scope that was not ended is ended after the conversation's next run, or by a sweep.
  */
 import { Effect } from "effect"
-import type { Compounded } from "../../services/MemoryStore.ts"
-import type { MemoryStore } from "../../services/MemoryStore.ts"
+import type { Compounded, MemoryStore } from "../../services/MemoryStore.ts"
 import { page_max } from "../../services/MemoryStore.ts"
 import type { RunId } from "../../src/value/Ids.ts"
-import { classify } from "../../src/memory/Classification.ts"
-import { promoted } from "../../src/memory/Compounding.ts"
+import type { MemoryRow, MemoryScope } from "../../src/memory/MemoryRow.ts"
+import { classify, isCurrent } from "../../src/memory/MemoryRow.ts"
 import type { MemoryOwner } from "../../src/memory/MemoryAnchors.ts"
 import { interactionScope, persistentScope, sessionScope } from "../../src/memory/MemoryAnchors.ts"
-import type { MemoryRow, MemoryScope } from "../../src/memory/MemoryRow.ts"
 import { isDuplicate } from "../../src/memory/NearDuplicate.ts"
 import { factsOf } from "../../src/memory/RowFacts.ts"
 import { everyItem } from "../../src/value/Pages.ts"
 import { queryWords } from "../../src/memory/SearchWords.ts"
+
+/** How many rows of one run, and of one conversation, move to the next tier at most. */
+export const promoted_max = { interaction: 64, session: 256 } as const
+
+const lasts = ({ provenance, seen }: MemoryRow): boolean => provenance.author !== "tool" || seen > 1
+
+/**
+ * The rows that move to the next tier, newest first, at most `promoted_max`: outcomes, and what people or the model chose to
+ * remember. What a tool's call recorded by itself moves only if it came up more than once.
+ */
+export const promoted = (
+  rows: ReadonlyArray<MemoryRow>,
+  from: keyof typeof promoted_max
+): ReadonlyArray<MemoryRow> =>
+  rows
+    .filter((row) => isCurrent(row) && lasts(row))
+    .toSorted((a, b) => b.at - a.at)
+    .slice(0, promoted_max[from])
 
 type Store = MemoryStore["Service"]
 

@@ -5,7 +5,16 @@ import { Effect, Predicate, Schema } from "effect"
 import type { Note } from "../../services/AgentMemory.ts"
 import type { MemoryStore } from "../../services/MemoryStore.ts"
 import { findCanonical, registeredText } from "../../src/memory/CanonicalText.ts"
-import { typologyOf } from "../../src/memory/Classification.ts"
+import type { MemoryRow, MemoryScope, NewMemoryRow } from "../../src/memory/MemoryRow.ts"
+import {
+  MemoryName,
+  MemoryOrigin,
+  MemoryTier,
+  textFault,
+  Typology,
+  typologyFault,
+  typologyOf
+} from "../../src/memory/MemoryRow.ts"
 import type { MemoryOwner } from "../../src/memory/MemoryAnchors.ts"
 import {
   interactionScope,
@@ -14,15 +23,6 @@ import {
   sessionScope
 } from "../../src/memory/MemoryAnchors.ts"
 import { MemoryRefused } from "../../src/memory/MemoryRefused.ts"
-import type { MemoryRow, MemoryScope, NewMemoryRow } from "../../src/memory/MemoryRow.ts"
-import {
-  MemoryName,
-  MemoryOrigin,
-  MemoryTier,
-  textFault,
-  Typology,
-  typologyFault
-} from "../../src/memory/MemoryRow.ts"
 import { comparableText, holds, isDuplicate } from "../../src/memory/NearDuplicate.ts"
 import { hasMemoryMark } from "../../src/memory/RecalledLines.ts"
 import { factsOf } from "../../src/memory/RowFacts.ts"

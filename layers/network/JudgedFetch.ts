@@ -5,8 +5,8 @@
 import { lookup } from "node:dns"
 import type { LookupFunction } from "node:net"
 import { Agent, fetch as dial } from "undici"
-import type { DialAllowance } from "../../src/network/Dialling.ts"
-import { literalAddress, mayDial } from "../../src/network/Dialling.ts"
+import type { DialAllowance } from "../../src/network/Address.ts"
+import { literalAddress, mayDial } from "../../src/network/Address.ts"
 
 const refused = (): Error => new Error("the host is not at an address that may be reached")
 

@@ -3,8 +3,7 @@
  * Metrics have SemStreams' names with our prefix; the line has the eight fields of ToolCallMetadata, and which call it was and why it failed.
  */
 import { Context, Effect, Layer, Metric } from "effect"
-import * as RunLines from "./RunLines.ts"
-import { calls_unknown_total, totalMetric } from "../../src/value/Telemetry.ts"
+import { calls_unknown_total, totalMetric } from "../../src/value/TotalMetric.ts"
 import { ToolErrorKind } from "../../src/error/ToolError.ts"
 import { logText } from "../../src/value/InvisibleText.ts"
 import type { ToolCompleted } from "../../src/tool/CallRecord.ts"
@@ -12,6 +11,59 @@ import type { ToolAttempt, ToolAttemptObserver } from "../../services/ToolAttemp
 import { ToolAttemptObservers } from "../../services/ToolAttemptObserver.ts"
 import type { ToolCallObserver } from "../../services/ToolCallObserver.ts"
 import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
+import type { RunFact, RunObserver } from "../../services/RunObserver.ts"
+import { RunObservers } from "../../services/RunObserver.ts"
+
+type About = Readonly<Record<string, string | number>>
+
+/**
+ * What is said of an event of a run, and about what; undefined = nothing. It holds names and ids, and no text of a message, an
+ * argument or a note.
+ */
+const lineOf = ({ event }: RunFact): readonly [message: string, about: About] | undefined => {
+  switch (event._tag) {
+    case "RunClaimed":
+      return event.epoch > 1 ? ["run taken over", { epoch: event.epoch }] : ["run began", {}]
+    case "RunEnded":
+      return ["run ended", { status: event.status, reason: event.reason }]
+    case "ApprovalRequested":
+    case "ClientRequested":
+      return [
+        "question asked",
+        { call_id: event.call, approval: event.approval, tool: logText(event.payload.tool_name) }
+      ]
+    case "ApprovalDecided":
+      return [
+        "question decided",
+        {
+          call_id: event.call,
+          approval: event.approval,
+          decision: event.decision._tag,
+          by: logText(event.by)
+        }
+      ]
+    case "ApprovalClosed":
+      return [
+        "question closed",
+        { call_id: event.call, approval: event.approval, reason: event.how }
+      ]
+    default:
+      return undefined
+  }
+}
+
+const makeRunLines = Effect.gen(function* () {
+  const log = Effect.runSyncWith(yield* Effect.context<never>())
+  const observe: RunObserver = (fact) => {
+    const line = lineOf(fact)
+    if (line === undefined) return
+    const [message, about] = line
+    const { address, conversation, tenant, trace_id } = fact.state.accepted
+    const where = { run_id: fact.run, conversation, tenant, agent: address.agent, trace_id }
+    log(Effect.annotateLogs(Effect.logInfo(message), { ...where, ...about }))
+  }
+  return [...(yield* RunObservers), observe]
+})
 
 const executions_total = totalMetric(
   "troupe_agentic_tools_executions_total",
@@ -174,7 +226,7 @@ export const metrics: Layer.Layer<never> = Layer.effectContext(makeMetrics)
 /** The lines of the log alone, those of runs among them. Provide it beneath the runtime, as `layer`. */
 export const lines: Layer.Layer<never> = Layer.merge(
   Layer.effect(ToolCallObservers, makeLines),
-  RunLines.layer
+  Layer.effect(RunObservers, makeRunLines)
 )
 
 /**

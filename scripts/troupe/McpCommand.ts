@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import type { McpServerStatus, McpToolStatus } from "../../src/mcp/McpServerStatus.ts"
+import type { McpServerStatus, McpToolStatus } from "../../src/mcp/McpPin.ts"
 import type { McpOptions } from "../../src/mcp/McpServer.ts"
 import { oneLine } from "../chat/View.ts"
 import { loadApp } from "../command/AppModule.ts"

@@ -78,7 +78,7 @@ const namesTypes = (schema: Json): boolean => {
  * The schema with each `x-ag-type-ref` replaced with its type; members beside it override the type's. Fails with the first
  * unknown name.
  */
-export const expandedTypes = (schema: Json): Result.Result<Json, string> =>
+const expandedTypes = (schema: Json): Result.Result<Json, string> =>
   namesTypes(schema) ? expanded(schema) : Result.succeed(schema)
 
 const expanded = (schema: Json): Result.Result<Json, string> => {

@@ -2,9 +2,13 @@
  * An MCP server as an operator declares it: where it is, what its tools may do, and the exact command that starts a local one.
  */
 import { Redacted, Result, Schema } from "effect"
-import { isMetadataAddress, parseAddressRange } from "../network/Address.ts"
-import type { DialAllowance } from "../network/Dialling.ts"
-import { literalAddress, mayDial } from "../network/Dialling.ts"
+import type { DialAllowance } from "../network/Address.ts"
+import {
+  isMetadataAddress,
+  literalAddress,
+  mayDial,
+  parseAddressRange
+} from "../network/Address.ts"
 import { secretForms } from "../error/KnownSecrets.ts"
 import type { Time, Timed } from "../value/Times.ts"
 import { milliseconds } from "../value/Times.ts"

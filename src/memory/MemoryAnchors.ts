@@ -3,9 +3,9 @@
  * tier a place that several addresses of one agent may share. The place follows from the conversation's id, so a
  * message may not name a conversation whose id leads to somebody else's place.
  */
-import { Result, Schema } from "effect"
-import { AgentName, ConversationId } from "../value/Ids.ts"
+import { Effect, Result, Schema } from "effect"
 import type { Address, RunId, Tenant } from "../value/Ids.ts"
+import { AgentName, ConversationId } from "../value/Ids.ts"
 import type { MemoryRow, MemoryScope, MemoryTier } from "./MemoryRow.ts"
 
 /**
@@ -129,3 +129,24 @@ export const isOfOwner = (owner: MemoryOwner): ((row: MemoryRow) => boolean) => 
     place === anchor &&
     (tier === "persistent" || session === owner.address.key)
 }
+
+/** The place to which an agent's memory belongs, and how much of it is put into a run's prompt. */
+export const MemorySpec = Schema.Struct({
+  /**
+   * The place to which the persistent tier belongs: the tenant (`workspace`), a `world`, or the sender (`operator`). The last
+   * two need conversations whose ids name it (`AnchorMismatch`). Absent = `workspace`.
+   */
+  anchor: AnchorKind.pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed("workspace" as const)),
+    Schema.withConstructorDefault(Effect.succeed("workspace" as const))
+  ),
+  /**
+   * How much memory is put into the prompt of a run's first turn, in tokens, at most 100,000. 0 = none; only tools recall.
+   * Absent = 1,000.
+   */
+  recall_tokens_max: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000 })).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed(1_000)),
+    Schema.withConstructorDefault(Effect.succeed(1_000))
+  )
+})
+export interface MemorySpec extends Schema.Schema.Type<typeof MemorySpec> {}

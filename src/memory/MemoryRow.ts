@@ -123,3 +123,46 @@ export const typologyFault = (tier: MemoryTier, typology: Typology): string | un
   tier === "persistent" || typology === "episodic"
     ? undefined
     : `the ${tier} tier holds only episodic memories, not ${typology} ones`
+
+/**
+ * The origin for a memory that a handler writes in its `call`. `author` is `model` if the model chose the text, and `tool` if
+ * the tool made it.
+ */
+export const originOfCall = (
+  { call, run }: { readonly run: RunId; readonly call: CallId },
+  author: MemoryAuthor = "tool"
+): MemoryOrigin => {
+  const step = Number(/\/(\d+)\.\d+$/.exec(call)?.[1])
+  return {
+    source: "tool_call",
+    author,
+    run,
+    ...(Number.isSafeInteger(step) ? { step } : undefined),
+    call
+  }
+}
+
+const procedural =
+  /^\s*(?:to\s+\w+[^.]*,|when(?:ever)?\b|if\b|before\b|after\b|always\b|never\b|first\b|use\b|do not\b|don't\b|\d+[.)]\s)|\b(?:always|never|must|should)\b/i
+/** Matches a time, or a verb in the past tense. */
+const episodic =
+  /\b(?:was|were|did|had|went|sent|said|paid|told|got|made|gave|took|came|yesterday|today|tonight|ago|last (?:week|month|year|night)|\w{2,}ed)\b|\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}:\d{2}\b/i
+const semantic =
+  /\b(?:is|are|am|has|have|prefers?|likes?|wants?|lives?|works?|uses?|means?|costs?|equals?|belongs?|speaks?|needs?|knows?|owns?|contains?|consists?)\b/i
+
+/**
+ * Guesses the kind of a memory whose writer does not state it, by the forms of its sentences. Only English forms are known. Any
+ * other text counts as episodic, the one kind that every tier accepts.
+ */
+export const classify = (text: string): Typology => {
+  if (procedural.test(text)) return "procedural"
+  if (episodic.test(text)) return "episodic"
+  return semantic.test(text) ? "semantic" : "episodic"
+}
+
+/** The kind of a text in a tier: the stated one, or else a guess. */
+export const typologyOf = (
+  tier: MemoryTier,
+  text: string,
+  stated: Typology | undefined
+): Typology => stated ?? (tier === "persistent" ? classify(text) : "episodic")

@@ -1,8 +1,7 @@
 /**
  * Removes hosts that an operator has not published from a platform's text, before a model reads it.
  */
-import { isAddress, isGlobalAddress } from "./Address.ts"
-import { literalAddress } from "./Dialling.ts"
+import { isAddress, isGlobalAddress, literalAddress } from "./Address.ts"
 
 /** Names that lead to nothing outside a private network, each with its port. */
 const private_name =

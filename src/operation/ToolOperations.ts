@@ -1,8 +1,7 @@
 /** The operations on tools that others run: workers, and MCP servers with the definitions that are accepted of them. */
 import { Schema } from "effect"
 import { Name, Word } from "../entry/ArgumentReaders.ts"
-import { McpPin } from "../mcp/McpPin.ts"
-import { McpServerStatus } from "../mcp/McpServerStatus.ts"
+import { McpPin, McpServerStatus } from "../mcp/McpPin.ts"
 import { ToolListing } from "../tool/Registry.ts"
 import { operation } from "./Operation.ts"
 

@@ -8,7 +8,7 @@ import { commandLine, allowanceOf } from "../../src/mcp/McpServer.ts"
 import { eventually } from "../contracts/Contract.ts"
 import * as H from "../runtime/Harness.ts"
 import { web } from "../calls/Web.ts"
-import type { DialAllowance } from "../../src/network/Dialling.ts"
+import type { DialAllowance } from "../../src/network/Address.ts"
 import { judgedFetch } from "../../layers/network/JudgedFetch.ts"
 import * as S from "./Servers.ts"
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { originOfCall } from "../../src/memory/MemoryOrigin.ts"
+import { originOfCall } from "../../src/memory/MemoryRow.ts"
 import { Supervision } from "../../src/agent/AgentSpec.ts"
 import type { RunId } from "../../src/value/Ids.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"

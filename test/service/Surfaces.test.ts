@@ -17,7 +17,7 @@ import type { PortError, problemOf } from "../../layers/http/boundary/Problems.t
 import { AgentMemory } from "../../services/AgentMemory.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { tool } from "../../src/index.ts"
-import { originOfCall } from "../../src/memory/MemoryOrigin.ts"
+import { originOfCall } from "../../src/memory/MemoryRow.ts"
 import type { Operation } from "../../src/operation/Operation.ts"
 import { placesOf } from "../../src/operation/Operation.ts"
 import { TroupeApi } from "../../src/operation/TroupeApi.ts"

@@ -1,17 +1,63 @@
 /**
- * Slack's Web API, as far as it is used: one POST with JSON, and its answers. No package of Slack's is used: its client has
+ * A workspace of Slack, what people are told there (https://docs.slack.dev/reference/block-kit), and the Web API as far as it is
+ * used: one POST with JSON, and its answers. No package of Slack's is used: its client has
  * a queue and retries of its own, which the outbox has already, and its calls cannot be interrupted.
  */
 import { Clock, Context, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { FetchHttpClient, HttpBody, HttpClient, HttpClientRequest } from "effect/http"
 import { DeliveryFailed, DeliveryRefused } from "../../../services/DeliveryHandlers.ts"
-import type { AddressRange } from "../../../src/network/Address.ts"
-import { parseAddressRange } from "../../../src/network/Address.ts"
-import { answerText } from "../../network/AnswerText.ts"
+import { parseAddressRanges } from "../../../src/network/Address.ts"
+import type { Wait } from "../../network/HttpAnswers.ts"
+import { answerText, waitOf } from "../../network/HttpAnswers.ts"
 import { judgedFetch } from "../../network/JudgedFetch.ts"
-import type { Wait } from "../../network/RetryAfter.ts"
-import { waitOf } from "../../network/RetryAfter.ts"
-import { SlackConfig, SlackMisconfigured } from "./SlackConfig.ts"
+import type { ApprovalId, Tenant } from "../../../src/value/Ids.ts"
+import { ChannelName } from "../../../src/conversation/ChannelBinding.ts"
+import type { Principal } from "../../../src/principal/Principal.ts"
+import { cutText } from "../../../src/value/CutText.ts"
+import type { NoticeContent } from "../../../src/delivery/Notice.ts"
+
+export const slack = ChannelName.make("slack")
+
+export interface SlackUser {
+  /** The user's id in Slack, such as `U012AB3CD`. */
+  readonly user: string
+  /** The principal that the user acts as. Its roles decide what the user may do. */
+  readonly principal: Principal
+}
+
+export class SlackConfig extends Context.Service<
+  SlackConfig,
+  {
+    /** The bot's token, with the scopes `chat:write` and those of the events. */
+    readonly token: Redacted.Redacted
+    /** The app's signing secret: it shows that a request comes from Slack. */
+    readonly signing_secret: Redacted.Redacted
+    /** The workspace's id, such as `T012AB3CD`; requests of another one are refused. */
+    readonly team: string
+    readonly tenant: Tenant
+    /** The users who may act. All others may read but not act. */
+    readonly people: ReadonlyArray<SlackUser>
+    /** Absent = `https://slack.com/api`. */
+    readonly api_url?: string | undefined
+    /** How long one answer of Slack may take, in ms; absent = 10,000. */
+    readonly timeout_ms?: number | undefined
+    /**
+     * The greatest number of messages and clicks of one user in a minute, at least 1; absent = 300. Further ones are refused
+     * with 429.
+     */
+    readonly user_per_minute?: number | undefined
+    /** The same limit for all users together; absent = 1,200. */
+    readonly team_per_minute?: number | undefined
+    /** Address ranges that may be reached although they are not public, such as `127.0.0.0/8`. Absent = none. */
+    readonly allow_ranges?: ReadonlyArray<string> | undefined
+  }
+>()("troupe/layers/channel/SlackConfig") {}
+
+/** The configuration is invalid. */
+export class SlackMisconfigured extends Schema.TaggedError<SlackMisconfigured>()(
+  "SlackMisconfigured",
+  { field: Schema.String, message: Schema.String }
+) {}
 
 /** The greatest size of an answer, in bytes. */
 const answer_bytes_max = 1_000_000
@@ -40,15 +86,13 @@ const decodeAnswer = Schema.decodeUnknownOption(Schema.fromJsonString(Answer))
 /** Words of Slack's, as they may stand in a log. */
 const isName = (error: string): boolean => /^[a-z0-9_]{1,64}$/.test(error)
 
-const rangesOf = (
-  texts: ReadonlyArray<string>
-): Effect.Effect<ReadonlyArray<AddressRange>, SlackMisconfigured> =>
-  Effect.forEach(texts, (text) => {
-    const range = parseAddressRange(text)
-    return Result.isSuccess(range)
-      ? Effect.succeed(range.success)
-      : Effect.fail(new SlackMisconfigured({ field: "allow_ranges", message: `${range.failure}.` }))
-  })
+const rangesOf = (texts: ReadonlyArray<string>) =>
+  Effect.fromResult(
+    Result.mapError(
+      parseAddressRanges(texts),
+      (problem) => new SlackMisconfigured({ field: "allow_ranges", message: `${problem}.` })
+    )
+  )
 
 const judge = (
   status: number,
@@ -128,3 +172,84 @@ export const makeSlackCall: Effect.Effect<SlackCall, SlackMisconfigured, SlackCo
     return call
   }
 ).pipe(Effect.scoped)
+
+/** Of a section's text and of a message's; an escaped character is up to five. */
+const section_max = 3_000
+const units_max = 550
+/** A message has at most 50 blocks. */
+const contents_max = 20
+
+export const approve_action = "troupe.approve"
+export const deny_action = "troupe.deny"
+
+/** Slack reads these three (https://docs.slack.dev/messaging/formatting-message-text): no text can mention or link. */
+const escaped = (text: string): string =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
+
+/** The text of a message, as its user wrote it. */
+export const unescaped = (text: string): string =>
+  text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&")
+
+/** Pieces that fit a section, whatever is escaped in them. */
+const sections = (text: string): ReadonlyArray<Schema.Json> => {
+  const pieces: Array<Schema.Json> = []
+  let rest = text.toWellFormed()
+  while (rest !== "") {
+    const whole = escaped(rest)
+    const piece = whole.length <= section_max ? rest : cutText(rest, units_max).slice(0, -1)
+    rest = rest.slice(piece.length)
+    pieces.push({ type: "section", text: { type: "mrkdwn", text: escaped(piece), verbatim: true } })
+  }
+  return pieces
+}
+
+const button = (action_id: string, text: string, style: string, approval: ApprovalId) => ({
+  type: "button",
+  action_id,
+  style,
+  text: { type: "plain_text", text },
+  value: approval
+})
+
+const blocksOf = ({ approval, text }: NoticeContent): ReadonlyArray<Schema.Json> =>
+  approval === undefined
+    ? sections(text)
+    : [
+        ...sections(text),
+        {
+          type: "actions",
+          elements: [
+            button(approve_action, "Approve", "primary", approval),
+            button(deny_action, "Deny", "danger", approval)
+          ]
+        }
+      ]
+
+interface SlackMessage {
+  /** For notifications, where blocks are not shown. */
+  readonly text: string
+  readonly blocks: ReadonlyArray<Schema.Json>
+}
+
+const shortText = (text: string): string => escaped(cutText(text.toWellFormed(), units_max))
+
+export const messageOf = (contents: ReadonlyArray<NoticeContent>): SlackMessage => {
+  const shown = contents.slice(0, contents_max)
+  const left = contents.length - shown.length
+  const more = left === 0 ? [] : sections(`And ${left} more, in the application.`)
+  const [first] = shown
+  return {
+    text: contents.length > 1 ? `${contents.length} messages` : shortText(first?.text ?? ""),
+    blocks:
+      shown.length > 1
+        ? // Several have one section each, so that they fit.
+          [...shown.flatMap(({ text }) => sections(cutText(text, units_max))), ...more]
+        : shown.flatMap(blocksOf)
+  }
+}
+
+/** One sentence. */
+export const sentenceOf = (text: string): SlackMessage => ({
+  text: shortText(text),
+  blocks: sections(cutText(text, units_max))
+})

@@ -7,13 +7,11 @@ import { ChannelBindings } from "../../../services/ChannelBindings.ts"
 import { DeliveryFailed, DeliveryRefused } from "../../../services/DeliveryHandlers.ts"
 import type { ConversationId, Tenant } from "../../../src/value/Ids.ts"
 import type { ChannelAdapter } from "../NotificationService.ts"
-import { makeSlackCall } from "./SlackApi.ts"
-import type { SlackMisconfigured } from "./SlackConfig.ts"
-import { slack, SlackConfig } from "./SlackConfig.ts"
-import { messageOf } from "./SlackMessage.ts"
+import type { SlackMisconfigured } from "./SlackApi.ts"
+import { makeSlackCall, messageOf, slack, SlackConfig } from "./SlackApi.ts"
 
-export { SlackConfig, SlackMisconfigured } from "./SlackConfig.ts"
-export type { SlackUser } from "./SlackConfig.ts"
+export { SlackConfig, SlackMisconfigured } from "./SlackApi.ts"
+export type { SlackUser } from "./SlackApi.ts"
 
 export const adapter: Effect.Effect<
   ChannelAdapter,

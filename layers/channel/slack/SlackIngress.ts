@@ -3,7 +3,7 @@
  * `POST /v1/channels/slack`, signed by Slack; a click takes the same decision as `POST /v1/approvals/{id}/decision`.
  */
 import { createHmac, timingSafeEqual } from "node:crypto"
-import { Clock, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
+import { Clock, Duration, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { RateLimiter } from "effect/persistence"
 import { CustomerAgents } from "../../../services/AgentDirectory.ts"
 import { AgentRuntime } from "../../../services/AgentRuntime.ts"
@@ -13,19 +13,63 @@ import type { IngressAnswer, IngressHandler } from "../../../services/ChannelIng
 import { ChannelIngress } from "../../../services/ChannelIngress.ts"
 import { ConversationStore, openConversation } from "../../../services/ConversationStore.ts"
 import { StoreError } from "../../../services/StoreError.ts"
-import type { AnyDecision } from "../../../src/approval/Approval.ts"
-import { agentRefusal } from "../../../src/conversation/CustomerView.ts"
-import { bounds_default, readJson } from "../../../src/value/BoundedJson.ts"
+import type { AnyDecision } from "../../../src/approval/DecisionPayload.ts"
+import { agentRefusal } from "../../../src/conversation/CustomerAccess.ts"
 import type { JsonBounds } from "../../../src/value/BoundedJson.ts"
+import { bounds_default, readJson } from "../../../src/value/BoundedJson.ts"
 import type { AgentName } from "../../../src/value/Ids.ts"
 import { ApprovalId } from "../../../src/value/Ids.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import type { SlackCall } from "./SlackApi.ts"
-import { makeSlackCall } from "./SlackApi.ts"
-import { slack, SlackConfig, SlackMisconfigured } from "./SlackConfig.ts"
-import { makeSlackCount } from "./SlackLimits.ts"
-import type { SlackCount } from "./SlackLimits.ts"
-import { approve_action, deny_action, sentenceOf, unescaped } from "./SlackMessage.ts"
+import {
+  approve_action,
+  deny_action,
+  makeSlackCall,
+  sentenceOf,
+  slack,
+  SlackConfig,
+  SlackMisconfigured,
+  unescaped
+} from "./SlackApi.ts"
+
+/** As for people who use the HTTP API. Only what would reach an agent or a question is counted, and only of users that are somebody here. */
+const user_per_minute = 300
+const team_per_minute = 1_200
+
+/** Slack sends an event again after a failure, the last time some minutes later. */
+const refused = (whose: string, limit: number, wait: Duration.Duration): IngressAnswer => {
+  const retry_after_s = Math.max(1, Math.ceil(Duration.toMillis(wait) / 1_000))
+  return {
+    status: 429,
+    retry_after_s,
+    body: `at most ${limit} messages and clicks a minute are taken ${whose}; try again in ${retry_after_s} s`
+  }
+}
+
+/** Counts what a user does; gives the refusal where it is too much. Buckets refill evenly and hold one minute's tokens. */
+type SlackCount = (user: string) => Effect.Effect<IngressAnswer | undefined>
+
+const makeSlackCount: Effect.Effect<SlackCount, never, SlackConfig | RateLimiter.RateLimiter> =
+  Effect.gen(function* () {
+    const limiter = yield* RateLimiter.RateLimiter
+    const config = yield* SlackConfig
+    const bucket = (key: string, whose: string, limit: number) =>
+      limiter.consume({ algorithm: "token-bucket", window: "1 minute", limit, key }).pipe(
+        Effect.as(undefined),
+        Effect.catch(({ reason }) =>
+          // A store in memory always answers.
+          reason._tag === "RateLimitExceeded"
+            ? Effect.succeed(refused(whose, limit, reason.retryAfter))
+            : Effect.die(reason)
+        )
+      )
+    const ofUser = config.user_per_minute ?? user_per_minute
+    const ofTeam = config.team_per_minute ?? team_per_minute
+    return Effect.fnUntraced(function* (user) {
+      const refusal = yield* bucket(`user ${user}`, "from one user", ofUser)
+      return refusal ?? (yield* bucket("team", "from one workspace", ofTeam))
+    })
+  })
 
 /** Slack's own: an older request is a replay (https://docs.slack.dev/authentication/verifying-requests-from-slack). */
 const window_s = 300

@@ -17,7 +17,7 @@ import { question_context } from "../../../src/spectral/worlds/WorldAgent.ts"
 import type { WorldId } from "../../../src/spectral/worlds/contracts/WorldId.ts"
 import { worldAgentName } from "../../../src/spectral/worlds/contracts/WorldId.ts"
 import { WorldAgentRunner } from "../../../services/spectral/worlds/contracts/WorldAgentRunner.ts"
-import { answerText } from "../../network/AnswerText.ts"
+import { answerText } from "../../network/HttpAnswers.ts"
 import {
   AnswerLimit,
   answerOf,

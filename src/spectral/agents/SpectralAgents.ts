@@ -9,7 +9,7 @@ import { spectralKinds } from "./SpectralKinds.ts"
 import { AgentSpec } from "../../agent/AgentSpec.ts"
 import { AgentName } from "../../value/Ids.ts"
 import type { AutonomyMode } from "../platform/contracts/PlatformEvent.ts"
-import { MemorySpec } from "../../memory/MemorySpec.ts"
+import { MemorySpec } from "../../memory/MemoryAnchors.ts"
 import { RunLimits } from "../../run/RunLimits.ts"
 import { specialistPrompts, supervisorPrompt } from "./SpectralPrompts.ts"
 
