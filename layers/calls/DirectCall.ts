@@ -35,7 +35,6 @@ import type {
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
 import type { InputCodec } from "../../src/tool/ToolCodec.ts"
 import { jsonSchemaInput } from "../../src/tool/ToolCodec.ts"
-import { refusalText } from "../../src/schema/ValueRefused.ts"
 import type { PlatformClient } from "./PlatformClient.ts"
 import { spanOfCall } from "./PlatformClient.ts"
 import type { GatewayRef } from "./GatewayCall.ts"
@@ -43,7 +42,7 @@ import { callRef } from "./GatewayCall.ts"
 import type { AskContext } from "./HostQuestions.ts"
 import type { CallerOf } from "./OncePerRun.ts"
 import type { Spend } from "../../src/cost/Spending.ts"
-import { Usage } from "../../src/cost/Usage.ts"
+import { Usage } from "../../src/cost/TurnCost.ts"
 
 /** What a workflow's run spent on models, by `usage` in its answer: one entry for each model, at most 64. */
 const Uses = Schema.Array(

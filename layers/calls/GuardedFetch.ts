@@ -10,9 +10,8 @@ import {
   isConnectionHeader,
   isWithheldHeader
 } from "../../src/network/HeaderNames.ts"
-import { misdeclared, strayOption } from "../../src/tool/MisdeclaredTool.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
-import { strayOption } from "../../src/tool/ToolOptions.ts"
+import { misdeclared, strayOption } from "../../src/tool/MisdeclaredTool.ts"
 import type { Admitted, FetchError, HttpAnswer, HttpMessage, Resolver, Rules } from "./Exchange.ts"
 import { admit, exchange, refuse, systemResolver } from "./Exchange.ts"
 

@@ -4,7 +4,7 @@
  * with its answer, whatever the status, or with an unknown outcome. All other failures occur before a connection is made.
  */
 import { Effect, Schema } from "effect"
-import { headerSecrets } from "../../src/error/HeaderSecrets.ts"
+import { headerSecrets, redacted } from "../../src/error/KnownSecrets.ts"
 import {
   ToolError,
   ToolPolicyError,
@@ -14,7 +14,6 @@ import {
 } from "../../src/error/ToolError.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../src/tool/GovernedTool.ts"
-import { redacted } from "../../src/error/KnownSecrets.ts"
 import type { FetchError } from "./Exchange.ts"
 import { answerText } from "./Exchange.ts"
 import type { Fetched, Options } from "./GuardedFetch.ts"

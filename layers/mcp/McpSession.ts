@@ -4,7 +4,7 @@
  */
 import type { Scope } from "effect"
 import { Clock, Deferred, Effect, Exit, Latch, Metric } from "effect"
-import { logText } from "../../src/value/LogText.ts"
+import { logText } from "../../src/value/InvisibleText.ts"
 import type { CallTimes } from "../../src/mcp/McpServer.ts"
 import { connectTimeout } from "../../src/mcp/McpServer.ts"
 import { redacted } from "../../src/error/KnownSecrets.ts"

@@ -34,7 +34,7 @@ import { promptText, withinTokens } from "../../src/memory/RecalledLines.ts"
 import { queryWords } from "../../src/memory/SearchWords.ts"
 import { endConversation, endRun } from "./MemoryEnds.ts"
 import { checkCanonical, checkNote, checkRepetition } from "./NoteChecks.ts"
-import { sanitiseError } from "../../src/delivery/SanitisedError.ts"
+import { sanitiseError } from "../../src/error/Exception.ts"
 import { isDuplicate } from "../../src/memory/NearDuplicate.ts"
 
 /**

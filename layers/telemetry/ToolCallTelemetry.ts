@@ -3,7 +3,7 @@
  * Metrics have SemStreams' names with our prefix; the line has the eight fields of ToolCallMetadata, and which call it was and why it failed.
  */
 import { Context, Effect, Layer, Metric } from "effect"
-import { calls_unknown_total, totalMetric } from "../../src/value/TotalMetric.ts"
+import { calls_unknown_total, totalMetric } from "../../src/value/Telemetry.ts"
 import { ToolErrorKind } from "../../src/error/ToolError.ts"
 import { logText } from "../../src/value/InvisibleText.ts"
 import type { ToolCompleted } from "../../src/tool/CallRecord.ts"

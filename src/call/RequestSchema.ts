@@ -4,18 +4,17 @@
  * up, in sentences for who has set it up: nobody supplies a field, or what is filled in does not fit.
  */
 import type { BodyPath, JsonObject } from "./BodyPath.ts"
-import { isJsonObject, listOf, isPrefix, leafPaths, memberOf } from "./BodyPath.ts"
+import { isJsonObject, isPrefix, leafPaths, listOf, memberOf } from "./BodyPath.ts"
 import { definition_keywords, dereferenced } from "./SchemaReference.ts"
 import { strippedSchema } from "./SchemaStrip.ts"
 import type { Json } from "../value/Canonical.ts"
-import { Cause, Exit, Result, Schema } from "effect"
-import { issueText } from "../schema/SchemaIssues.ts"
+import { issueText, refusalText } from "../schema/SchemaIssues.ts"
 import { jsonSchemaCheck } from "../tool/ToolCodec.ts"
-import { refusalText } from "../schema/ValueRefused.ts"
 import { bodyOfRequest, parameterPaths, sentPaths } from "./CallRequest.ts"
 import { parametersOf } from "./CallTarget.ts"
 import type { DirectRequest } from "./CallDescriptor.ts"
 import { sendsBody } from "./CallDescriptor.ts"
+import { Cause, Exit, Result, Schema } from "effect"
 
 /** The schemas that a value has to fit at once: this one and those of its `allOf`. */
 const schemasAtOnce = (schema: JsonObject, root: JsonObject): ReadonlyArray<JsonObject> => {

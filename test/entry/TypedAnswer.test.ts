@@ -4,11 +4,11 @@ import { Schema } from "effect"
 import * as z from "zod"
 import type { NodeService } from "../../layers/compose/promises/NodeService.ts"
 import type { Options } from "../../layers/compose/options/ServiceOptions.ts"
-import type { AnswerWith } from "../../layers/compose/entries/Embed.ts"
+import type { AnswerWith } from "../../layers/compose/promises/Answer.ts"
 import { start } from "../../layers/compose/entries/Embed.ts"
-import * as Scripted from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec, Principal, tool } from "../../src/index.ts"
+import * as Scripted from "../../layers/model/tape/ScriptedModelGateway.ts"
 
 const Order = Schema.Struct({
   id: Schema.FiniteFromString,

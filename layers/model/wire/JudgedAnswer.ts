@@ -7,8 +7,8 @@ import { Result } from "effect"
 import type { JsonBounds } from "../../../src/value/BoundedJson.ts"
 import { jsonTextRefusal, readJson } from "../../../src/value/BoundedJson.ts"
 import { eventData, EventStreamParser } from "../../../src/value/EventStreamParser.ts"
+import { HiddenNumbers } from "../../../src/value/JsonText.ts"
 import { randomUUID } from "node:crypto"
-import { HiddenNumbers } from "../../../src/value/HiddenNumbers.ts"
 
 /**
  * The last events of answers. Some clients wait for the end of the connection, which an endpoint may keep open; others stop reading
