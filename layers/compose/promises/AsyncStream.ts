@@ -7,7 +7,7 @@ import type { Stream } from "effect"
 import { Cause, Effect, Exit, Fiber, Pull, Scope } from "effect"
 import type { OpenFeed } from "../../../services/AgentRuntime.ts"
 import { openStream } from "../../../services/AgentRuntime.ts"
-import { isDone } from "../../runtime/fiber/DoneEffect.ts"
+import { isDone } from "../../runtime/fiber/Coroutine.ts"
 
 type Items<A> = readonly [A, ...Array<A>]
 type Fork<R> = <B, F>(effect: Effect.Effect<B, F, R>) => Fiber.Fiber<B, F>

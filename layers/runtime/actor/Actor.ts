@@ -1,21 +1,119 @@
 /**
- * The actor of one address, as the process keeps it. What it does is in `ActorLoop.ts`. What it holds while its run waits is
- * bounded by the bench row `waiting`.
+ * The actor of one address, as the process keeps it, with its memory and the run that it has loaded. What it does is in
+ * `ActorLoop.ts`. What it holds while its run waits is bounded by the bench row `waiting`.
  */
+import { Context, Effect, Exit, Scope } from "effect"
 import type { Past } from "../../../src/conversation/Compaction.ts"
 import type { Address, RunId, Tenant } from "../../../src/value/Ids.ts"
 import { actorKey } from "../../../src/value/Ids.ts"
 import type { AnchorKind } from "../../../src/memory/MemoryAnchors.ts"
+import type { RunState } from "../../../src/run/RunState.ts"
 import type { AgentMemories } from "../../../services/AgentMemory.ts"
+import { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ActorInfo, RunPlace } from "../../../services/AgentRuntime.ts"
 import type { Claim } from "../../../services/RunOwnership.ts"
 import type { RunHead } from "../../../services/RunReader.ts"
 import type { RunShare } from "../loop/RunMemory.ts"
 import type { RunWakeup } from "../loop/RunWakeup.ts"
 import { makeWakeup, wakeRun } from "../loop/RunWakeup.ts"
-import { ActorMemory } from "./ActorMemory.ts"
-import type { LoadedRun } from "./LoadedRun.ts"
 import type { ClaimedTask } from "./ClaimedDispatches.ts"
+
+type Memory = AgentMemory["Service"]
+
+/**
+ * The memory of an actor's address, built when a body first uses it: most actors never do, and a Layer, its scope and its
+ * fibers cost more than a short run (bench row `send`).
+ */
+export class ActorMemory implements Memory {
+  readonly #memories: AgentMemories["Service"]
+  readonly #tenant: Tenant
+  readonly #address: Address
+  readonly #kind: AnchorKind | undefined
+  /** Holds the memory in the process; undefined where nobody has used it. */
+  #scope: Scope.Closeable | undefined
+  #built: Memory | undefined
+
+  constructor(
+    memories: AgentMemories["Service"],
+    tenant: Tenant,
+    address: Address,
+    kind?: AnchorKind
+  ) {
+    this.#kind = kind
+    this.#memories = memories
+    this.#tenant = tenant
+    this.#address = address
+  }
+
+  // Getters of functions, because a body may take them out of the service, and most actors need none of them.
+  get remember(): Memory["remember"] {
+    return (note, origin) => Effect.flatMap(this.#memory, (memory) => memory.remember(note, origin))
+  }
+
+  get recall(): Memory["recall"] {
+    return (query) => Effect.flatMap(this.#memory, (memory) => memory.recall(query))
+  }
+
+  get get(): Memory["get"] {
+    return (id) => Effect.flatMap(this.#memory, (memory) => memory.get(id))
+  }
+
+  get list(): Memory["list"] {
+    return (tier, page, run) =>
+      Effect.flatMap(this.#memory, (memory) => memory.list(tier, page, run))
+  }
+
+  get undo(): Memory["undo"] {
+    return (id, by) => Effect.flatMap(this.#memory, (memory) => memory.undo(id, by))
+  }
+
+  get endRun(): Memory["endRun"] {
+    return (run) => Effect.flatMap(this.#memory, (memory) => memory.endRun(run))
+  }
+
+  get endConversation(): Memory["endConversation"] {
+    return Effect.flatMap(this.#memory, (memory) => memory.endConversation)
+  }
+
+  get isUsed(): boolean {
+    return this.#scope !== undefined
+  }
+
+  /** Lets go of the memory, which is built again by the next use. */
+  release(): Effect.Effect<void> {
+    const scope = this.#scope
+    this.#scope = undefined
+    this.#built = undefined
+    return scope === undefined ? Effect.void : Effect.uninterruptible(Scope.close(scope, Exit.void))
+  }
+
+  get #memory(): Effect.Effect<Memory> {
+    return Effect.suspend(() => {
+      if (this.#built !== undefined) return Effect.succeed(this.#built)
+      // Calls that come while it is built wait for the same one: `AgentMemories` builds one for an address.
+      const scope = (this.#scope ??= Scope.makeUnsafe())
+      return Effect.map(
+        Scope.provide(this.#memories.get(this.#tenant, this.#address, this.#kind), scope),
+        (context) => {
+          const memory = Context.get(context, AgentMemory)
+          if (this.#scope === scope) this.#built = memory
+          return memory
+        }
+      )
+    })
+  }
+}
+
+/** A claimed run of which nothing is in flight: it was claimed just now, or it waits for people. */
+export interface LoadedRun {
+  readonly head: RunHead
+  readonly state: RunState
+  /** How long it has been at work, in ms. */
+  readonly worked_ms: number
+  /** When the last entry of its journal was appended, in ms since 1970; undefined for one that has waited here. */
+  readonly last_append_at: number | undefined
+  readonly past: Past
+}
 
 export interface Actor {
   readonly tenant: Tenant

@@ -5,29 +5,124 @@
 import { Context, Effect, Exit, Fiber } from "effect"
 import type { Address, Tenant } from "../../../src/value/Ids.ts"
 import { actorKey } from "../../../src/value/Ids.ts"
+import { pastUnits } from "../../../src/conversation/Compaction.ts"
 import { AgentMemories, AgentMemory } from "../../../services/AgentMemory.ts"
 import type { Claim } from "../../../services/RunOwnership.ts"
 import type { RunHead } from "../../../services/RunReader.ts"
 import { drainRun, wakeRun } from "../loop/RunWakeup.ts"
 import { ActorBase } from "../tool/CallHost.ts"
 import { reportFailedExit } from "../tool/FaultReport.ts"
+import type { Actor, ActorStart } from "./Actor.ts"
 import { makeActor, wakeIfBehind } from "./Actor.ts"
 import { supervise } from "./ActorLoop.ts"
-import type { Actor, ActorStart } from "./Actor.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import type { ClaimedTask } from "./ClaimedDispatches.ts"
-import { IdleActors } from "./IdleActors.ts"
+import type { Deadlines } from "../tool/Deadlines.ts"
+import { Deadline } from "../tool/Deadlines.ts"
+import { BufferQuota, boundsWithin } from "../feed/BufferQuota.ts"
 
-/** Wakes the actor of an address, or starts it, with its first run if that was just found. */
-export type WakeActor = (tenant: Tenant, address: Address, firstRun?: RunHead) => void
+/** For the conversations of all idle actors, in UTF-16 units. */
+const past_bounds = { tenant_max: 32_000_000, all_max: 64_000_000 }
 
-/** Starts the actor of a run that was claimed for it with an amendment. */
-export type ContinueClaimed = (claim: Claim) => void
+interface Idle {
+  /** In ms of the monotonic clock. */
+  readonly since: number
+  /** What is held for its conversation. */
+  readonly units: number
+}
 
-/** Has the actor of its address begin the run of a task whose dispatch this process holds. */
-export type BeginTask = (held: ClaimedTask) => void
+interface Bounds {
+  readonly idle_ms: number
+  readonly idle_max: number
+  /** An eighth as many units are kept of conversations. */
+  readonly in_flight_bytes_max: number
+}
 
-class ActorFibers {
+/**
+ * Actors without a run, which wait for the next message of their address without a fiber: only what the next run would
+ * otherwise load again. Each leaves after `idle_ms`, and those that have waited longest where there are more than `idle_max`,
+ * or where their conversations are beyond `past_bounds`. All of them share one deadline (bench row `send`).
+ */
+export class IdleActors extends Deadline {
+  readonly #deadlines: Deadlines
+  readonly #bounds: Bounds
+  readonly #leave: (actor: Actor) => void
+  /** The oldest first. */
+  readonly #idle = new Map<Actor, Idle>()
+  readonly #quota: BufferQuota
+
+  constructor(deadlines: Deadlines, bounds: Bounds, leave: (actor: Actor) => void) {
+    super()
+    this.#deadlines = deadlines
+    this.#bounds = bounds
+    this.#leave = leave
+    this.#quota = new BufferQuota(boundsWithin(past_bounds, bounds.in_flight_bytes_max / 8))
+  }
+
+  get size(): number {
+    return this.#idle.size
+  }
+
+  add(actor: Actor): void {
+    const units = actor.past === undefined ? 0 : pastUnits(actor.past)
+    if (!this.#hasRoom(actor, units)) return this.#leave(actor)
+    this.#idle.set(actor, { since: this.#deadlines.now(), units })
+    const [oldest] = this.#idle.keys()
+    if (this.#idle.size > this.#bounds.idle_max && oldest !== undefined) this.#end(oldest)
+    if (this.index === -1 && this.#idle.size > 0) this.#deadlines.arm(this, this.#bounds.idle_ms)
+  }
+
+  /** The actor has something to do. False = it was not idle. */
+  take(actor: Actor): boolean {
+    return this.#forget(actor)
+  }
+
+  fire(): void {
+    const due = this.#deadlines.now() - this.#bounds.idle_ms
+    for (const [actor, { since }] of this.#idle) {
+      if (since > due) return this.#deadlines.arm(this, since - due)
+      this.#end(actor)
+    }
+  }
+
+  /** All of them leave. */
+  clear(): void {
+    this.#deadlines.disarm(this)
+    for (const actor of this.#idle.keys()) this.#end(actor)
+  }
+
+  #end(actor: Actor): void {
+    this.#forget(actor)
+    this.#leave(actor)
+  }
+
+  #forget(actor: Actor): boolean {
+    const idle = this.#idle.get(actor)
+    if (idle === undefined) return false
+    this.#quota.release(actor.tenant, idle.units)
+    return this.#idle.delete(actor)
+  }
+
+  /** Those that have waited longest leave until there is; of the actor's tenant, where it is the tenant's bound. */
+  #hasRoom({ tenant }: Actor, units: number): boolean {
+    for (;;) {
+      const passed = this.#quota.reserve(tenant, units)
+      if (passed === undefined) return true
+      const oldest = this.#oldest(passed === "tenant" ? tenant : undefined)
+      if (oldest === undefined) return false
+      this.#end(oldest)
+    }
+  }
+
+  #oldest(tenant: Tenant | undefined): Actor | undefined {
+    for (const [actor, { units }] of this.#idle) {
+      if (units > 0 && (tenant === undefined || actor.tenant === tenant)) return actor
+    }
+    return undefined
+  }
+}
+
+export class ActorFibers {
   readonly #host: ActorHost
   readonly #memories: AgentMemories["Service"]
   /** What the runtime was built with. */
@@ -46,7 +141,8 @@ class ActorFibers {
     this.#idle = new IdleActors(host.loop.deadlines, host.config, (actor) => this.#leave(actor))
   }
 
-  readonly wake: WakeActor = (tenant, address, firstRun) => {
+  /** Wakes the actor of an address, or starts it, with its first run if that was just found. */
+  readonly wake = (tenant: Tenant, address: Address, firstRun?: RunHead): void => {
     // What is not hosted here waits for a process that has it: here it could only fail.
     if (!this.#host.hosting.has(address)) return
     const present = this.#host.table.actorOf(actorKey(tenant, address))
@@ -59,7 +155,8 @@ class ActorFibers {
     this.#notifyMail(present)
   }
 
-  readonly resume: ContinueClaimed = (claimed) => {
+  /** Starts the actor of a run that was claimed for it with an amendment. */
+  readonly resume = (claimed: Claim): void => {
     const { address, tenant } = claimed.head
     const present = this.#host.table.actorOf(actorKey(tenant, address))
     if (present === undefined) return this.#start(tenant, address, { claimed })
@@ -68,22 +165,24 @@ class ActorFibers {
     this.#notifyMail(present)
   }
 
-  readonly begin: BeginTask = (held) => {
+  /** Has the actor of its address begin the run of a task whose dispatch this process holds. */
+  readonly begin = (held: ClaimedTask): void => {
     const { address, tenant } = held.task
     const { table } = this.#host
     const present = table.actorOf(actorKey(tenant, address))
-    if (present === undefined && !table.isDraining) {
-      this.#start(tenant, address, { acceptedTask: held })
-    } else if (present !== undefined && present.acceptedTask === undefined) {
+    if (present === undefined) {
+      if (table.isDraining) this.#giveBack(held)
+      else this.#start(tenant, address, { acceptedTask: held })
+      return
+    }
+    // A run that has begun is found like every other.
+    if (present.acceptedTask !== undefined) this.#giveBack(held)
+    else {
       present.acceptedTask = held
       // No run of the address is open: one that the actor has in hand has ended elsewhere, or is just ending.
       if (present.run !== undefined) wakeRun(present.wakeup)
-      this.#notifyMail(present)
-    } else {
-      this.#giveBack(held)
-      // A run that has begun is found like every other.
-      if (present !== undefined) this.#notifyMail(present)
     }
+    this.#notifyMail(present)
   }
 
   /** No actor starts work from here on. */

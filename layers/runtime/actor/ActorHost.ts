@@ -4,7 +4,12 @@
 import { Clock, Effect, FiberSet } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { readGauge } from "../../../src/value/Telemetry.ts"
-import { AgentDirectory } from "../../../services/AgentDirectory.ts"
+import type { Address } from "../../../src/value/Ids.ts"
+import type { Need } from "../../../src/run/Needs.ts"
+import { needsOf, versionOf } from "../../../src/run/Needs.ts"
+import type { RunState } from "../../../src/run/RunState.ts"
+import { agentOfRun } from "../../../src/run/RunState.ts"
+import { AgentDirectory, hostedBy } from "../../../services/AgentDirectory.ts"
 import { BlobBounds, BlobStore } from "../../../services/BlobStore.ts"
 import { ModelGateway } from "../../../services/ModelGateway.ts"
 import { Outbox } from "../../../services/Outbox.ts"
@@ -14,11 +19,11 @@ import { RunOwnership } from "../../../services/RunOwnership.ts"
 import { RunReader } from "../../../services/RunReader.ts"
 import { TaskStore } from "../../../services/TaskStore.ts"
 import { Tokenizer } from "../../../services/Tokenizer.ts"
-import type { OnDurable } from "../feed/OnDurable.ts"
+import type { OnDurable } from "../feed/Observers.ts"
 import { makeOnDurable } from "../feed/Observers.ts"
 import { OpenQuestions } from "../approval/OpenQuestions.ts"
-import type { DirectoryFor } from "../directory/RoleDirectory.ts"
 import * as RoleDirectory from "../directory/RoleDirectory.ts"
+import type { DirectoryFor } from "../directory/RoleDirectory.ts"
 import { Feed } from "../feed/Feed.ts"
 import * as LimitApproval from "../loop/LimitApproval.ts"
 import * as LoopScheduler from "../fiber/LoopScheduler.ts"
@@ -33,16 +38,48 @@ import type { PartStore } from "../tool/StoredParts.ts"
 import * as GovernedInvoker from "../tool/GovernedInvoker.ts"
 import { ActorTable } from "./ActorTable.ts"
 import * as ClaimedDispatches from "./ClaimedDispatches.ts"
-import * as Hosting from "./Hosting.ts"
 import { RunLoading } from "./RunLoading.ts"
 import { RuntimeConfig } from "./RuntimeConfig.ts"
+
+type Hosting = ReturnType<typeof makeHosting>
+
+const nothing: ReadonlyArray<Need> = []
+
+/** What this process hosts: its agents, their versions and their tools. A run goes on where all that it needs is hosted. */
+const makeHosting = (directory: AgentDirectory["Service"]) => {
+  const hosted = hostedBy(directory.all)
+  const hostedSet = new Set(hosted)
+
+  /** The version that a run needs whose agent has `on_change: "wait"`; none, if it was accepted without one. */
+  const pinnedVersion = ({ accepted, stopping }: RunState): ReadonlyArray<Need> => {
+    if (stopping !== undefined) return nothing
+    const { pins } = accepted
+    const name = agentOfRun(accepted)
+    return directory.get(name)?.spec.on_change !== "wait" || pins.definition === ""
+      ? nothing
+      : [versionOf(name, pins)]
+  }
+
+  return {
+    agents: directory.all.map(({ spec }) => spec.name),
+    hosted,
+    /** Are the agent and all needs hosted here? */
+    has: ({ agent }: Address, needs = nothing): boolean =>
+      hostedSet.has(agent) && needs.every((need) => hostedSet.has(need)),
+    /** All that the run needs, if this process lacks any of it; otherwise nothing. */
+    missingNeeds: (state: RunState): ReadonlyArray<Need> => {
+      const needs = [...needsOf(state), ...pinnedVersion(state)]
+      return needs.every((need) => hostedSet.has(need)) ? nothing : needs
+    }
+  }
+}
 
 export interface ActorHost {
   /** Of this process, as the journal knows it; a new one at each start. */
   readonly owner: string
   readonly config: RuntimeConfig
   readonly table: ActorTable
-  readonly hosting: Hosting.Hosting
+  readonly hosting: Hosting
   readonly loop: Omit<LoopServices, "onDurable" | "onAmended" | "delta" | "secrets"> & {
     readonly secrets: RunSecrets
     readonly files: PromptFiles
@@ -89,7 +126,7 @@ const makeMemory = Effect.fnUntraced(function* (bytes_max: number) {
   return memory
 })
 
-export const make = Effect.gen(function* () {
+export const makeActorHost = Effect.gen(function* () {
   const config = yield* RuntimeConfig
   const clock = yield* Clock.Clock
   const digest = yield* Digest.Digest
@@ -109,7 +146,7 @@ export const make = Effect.gen(function* () {
     owner,
     config,
     table,
-    hosting: Hosting.make(directory),
+    hosting: makeHosting(directory),
     directoryFor: RoleDirectory.make(directory),
     tasks: yield* TaskStore,
     ownership: yield* RunOwnership,

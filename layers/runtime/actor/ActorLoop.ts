@@ -2,18 +2,19 @@
  * What the actor of one address does: it handles the address's runs in the order of their messages, one at a time.
  *
  * `supervise` is what its fiber runs. It calls `runUntilPause`, which claims the first unfinished run and runs it, then the
- * next. Where there is none the actor is idle, without a fiber (`IdleActors.ts`); where its run waits only for people the
- * fiber waits for a decision (`DecisionWait.ts`). After `idle_ms` or `park_ms` the actor is removed from the process, and its
- * state is in the journal only. A message or a decision starts it again (`Ingress.ts`, `Recovery.ts`).
+ * next. Where there is none the actor is idle, without a fiber (`IdleActors`); where its run waits only for people the
+ * fiber waits for a decision (`DecisionWait`). After `idle_ms` or `park_ms` the actor is removed from the process, and its
+ * state is in the journal only. A message or a decision starts it again (`LocalAgentRuntime.ts`, `Recovery.ts`).
  *
  * A crash is a failure of `runUntilPause`: `handleCrash` (`ActorCrash.ts`) decides whether it is called again, which then
  * starts from the journal.
  *
  * What an actor holds while its run waits is bounded by the bench row `waiting`.
  */
-import { Effect } from "effect"
+import { Effect, Exit } from "effect"
 import type { RunId } from "../../../src/value/Ids.ts"
 import type { RunNotFound } from "../../../src/run/RunCommand.ts"
+import type { Decision } from "../../../src/approval/Approval.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { RunHead } from "../../../services/RunReader.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
@@ -21,25 +22,85 @@ import * as OpenQuestions from "../approval/OpenQuestions.ts"
 import type { LoopFailure } from "../loop/RunWriter.ts"
 import { handleCrash } from "./ActorCrash.ts"
 import type { ActorHost } from "./ActorHost.ts"
-import type { LoadedRun } from "./LoadedRun.ts"
+import type { LoadedRun, Actor } from "./Actor.ts"
 import { beginAcceptedTask, claimRun, continueRun, loadClaimed } from "./ActorRun.ts"
-import { awaitsDecision, DecisionWait } from "./DecisionWait.ts"
-import type { RunState } from "../../../src/run/RunState.ts"
-import type { Actor } from "./Actor.ts"
+import { Deadline } from "../tool/Deadlines.ts"
 
-/** Hands a claimed run that needs what this process does not host over to one that does. False: it needs nothing else. */
-const handOverUnhosted = Effect.fnUntraced(function* (
-  { hosting, ownership, table }: ActorHost,
-  run_id: RunId,
-  state: RunState
+/** Entries that are searched for decisions; the loop reads those beyond them. */
+const entries_max = 100
+
+/** Completes what another process's desk has decided, from the entries behind the state that waits. */
+const completeFromJournal = Effect.fnUntraced(function* (
+  host: ActorHost,
+  actor: Actor,
+  waiting: LoadedRun
 ) {
-  const needs = hosting.missingNeeds(state)
-  if (needs.length === 0) return false
-  table.releaseRun(run_id)
-  yield* ownership.handOver(run_id, state.epoch, needs)
-  yield* Effect.logInfo("a run waits for a process that hosts what it needs", { run_id, needs })
-  return true
+  const { loop, questions } = host
+  const run = waiting.head.run_id
+  const isOver = () => actor.waiting !== waiting || !questions.has(run)
+  // This process's desk completes what it decides in the turn in which its amendment wakes the actor: it goes first.
+  yield* Effect.yieldNow
+  if (isOver()) return
+  const entries = yield* loop.reader
+    .read(run, waiting.state.length, entries_max)
+    .pipe(Effect.orElseSucceed(() => []))
+  if (isOver()) return
+  OpenQuestions.completeFromEntries(questions, run, entries)
 })
+
+/** Opens the questions of a run that waits. False: it has none, and waits for an operator to settle a call. */
+const awaitsDecision = ({ questions }: ActorHost, { head, state }: LoadedRun): boolean => {
+  OpenQuestions.matchState(questions, head.run_id, state)
+  return questions.has(head.run_id)
+}
+
+/**
+ * How an actor's fiber waits for a person while its run is resident: it awaits the `Deferred`s of the run's open questions.
+ *
+ * - A decision of this process's desk completes the `Deferred` itself.
+ * - One of another process's desk is an amendment that the journal notifies of: `wake` reads what was appended, and completes
+ *   the `Deferred` from there.
+ *
+ * In both cases the loop reads the decision in the journal; the `Deferred` only says when. One object per waiting run: it is
+ * the deadline and the waiter of the run's wakeup (bench row `waiting`).
+ */
+class DecisionWait extends Deadline {
+  readonly #host: ActorHost
+  readonly #actor: Actor
+  readonly #waiting: LoadedRun
+
+  constructor(host: ActorHost, actor: Actor, waiting: LoadedRun) {
+    super()
+    this.#host = host
+    this.#actor = actor
+    this.#waiting = waiting
+    actor.wakeup.waiter = this
+    host.loop.deadlines.arm(this, host.config.park_ms)
+  }
+
+  fire() {
+    this.#giveUp("parked")
+  }
+
+  wake() {
+    const { wakeup } = this.#actor
+    wakeup.waiter = undefined
+    if (wakeup.draining) this.#giveUp("draining")
+    else this.#host.background(completeFromJournal(this.#host, this.#actor, this.#waiting))
+  }
+
+  #giveUp(why: OpenQuestions.Undecided) {
+    OpenQuestions.dropQuestions(this.#host.questions, this.#waiting.head.run_id, why)
+  }
+
+  end(exit: Exit.Exit<Decision, OpenQuestions.Undecided>) {
+    this.#host.loop.deadlines.disarm(this)
+    const { wakeup } = this.#actor
+    wakeup.waiter = undefined
+    // The decision is in the journal: the loop is to read it, with or without a wakeup.
+    if (Exit.isSuccess(exit)) wakeup.pending = true
+  }
+}
 
 /** Why an actor's fiber has nothing to do: it has no run, its run waits for people, or it was removed from the table. */
 type Pause = "idle" | "waiting" | "removed"
@@ -85,10 +146,21 @@ const firstUnfinished = Effect.fnUntraced(function* (host: ActorHost, actor: Act
   return head
 })
 
-const removeIfUnhosted = (host: ActorHost, actor: Actor, loaded: LoadedRun) =>
-  Effect.map(handOverUnhosted(host, loaded.head.run_id, loaded.state), (isHandedOver) =>
-    isHandedOver ? remove(host, actor, undefined) : loaded
-  )
+/** Hands a claimed run that needs what this process does not host over to one that does. Otherwise gives it back. */
+const removeIfUnhosted = Effect.fnUntraced(function* (
+  host: ActorHost,
+  actor: Actor,
+  loaded: LoadedRun
+) {
+  const { hosting, ownership, table } = host
+  const { run_id } = loaded.head
+  const needs = hosting.missingNeeds(loaded.state)
+  if (needs.length === 0) return loaded
+  table.releaseRun(run_id)
+  yield* ownership.handOver(run_id, loaded.state.epoch, needs)
+  yield* Effect.logInfo("a run waits for a process that hosts what it needs", { run_id, needs })
+  return remove(host, actor, undefined)
+})
 
 /** The run that was claimed for the actor, or that of the task that it was given; undefined where there is neither any more. */
 const takeAssignedRun = Effect.fnUntraced(function* (host: ActorHost, actor: Actor) {
@@ -146,8 +218,6 @@ const claimFirst = Effect.fnUntraced(function* (
     // It is listed as parked here if this process owns it. One without an owner is listed by the process that adopts it.
     if (head.parkable) return remove(host, actor, head.owner === undefined ? undefined : head)
     if (!memory.hasRoom(actor.tenant)) return removeForNow(host, actor)
-    actor.state = "running"
-    actor.run = head.run_id
     actor.share = memory.join(actor.tenant)
     const loaded = yield* Effect.catchTag(
       claimRun(host, actor, head, line),

@@ -4,11 +4,10 @@
  * feed, and calls the observers.
  */
 import { Effect, Exit, Result } from "effect"
-import type { Past } from "../../../src/conversation/Compaction.ts"
 import { no_past } from "../../../src/conversation/Compaction.ts"
 import { utf16Units } from "../../../src/conversation/PromptSize.ts"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
-import type { RunId } from "../../../src/value/Ids.ts"
+import type { RunId, FrameId } from "../../../src/value/Ids.ts"
 import { hasCopiedResult } from "../../../src/run/CallResult.ts"
 import { eventUnits } from "../../../src/run/HeldUnits.ts"
 import { foldWhole } from "../../../src/run/Quarantine.ts"
@@ -21,24 +20,80 @@ import type { Committed } from "../../../services/RunNews.ts"
 import type { Claim } from "../../../services/RunOwnership.ts"
 import type { RunHead } from "../../../services/RunReader.ts"
 import { dispatched_topic } from "../../../services/TaskStore.ts"
+import type { ModelDelta } from "../../../services/ModelGateway.ts"
 import * as OpenQuestions from "../approval/OpenQuestions.ts"
 import type { ChannelKey } from "../feed/ChannelKey.ts"
 import { channelKey } from "../feed/ChannelKey.ts"
 import type { LoopServices } from "../loop/LoopServices.ts"
-import { RunFeed } from "../feed/RunFeed.ts"
 import type { StopReason } from "../loop/RunLoop.ts"
 import { run as runLoop } from "../loop/RunLoop.ts"
 import { WorkedTime } from "../loop/WallClockLimit.ts"
 import { countDelivered } from "../relay/DeliveryOutcome.ts"
 import { runAcceptedOf } from "./Acceptance.ts"
-import type { Actor } from "./Actor.ts"
+import type { Actor, LoadedRun } from "./Actor.ts"
 import { failIfUnfoldable } from "./ActorCrash.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import type { ClaimedTask } from "./ClaimedDispatches.ts"
 import { chapterOf, cutOf, loadPast, withChapter } from "./History.ts"
 import type { Line } from "./RunLoading.ts"
 import { begun_length, traceRun } from "./RunSpans.ts"
-import type { LoadedRun } from "./LoadedRun.ts"
+import type { Feed, ToolOutput } from "../feed/Feed.ts"
+
+/**
+ * What one run at work here shows to those who watch its conversation. Most steps show no piece of a turn in progress, and what
+ * is committed reaches watchers by the journal's listener: for neither is the conversation looked up (bench row `send`, 1,000
+ * runs).
+ */
+class RunFeed {
+  readonly #feed: Feed
+  readonly #key: ChannelKey
+  readonly #run: RunId
+  readonly #ordinal: number
+  /** Pieces of a turn were shown. */
+  #hasPieces = false
+
+  constructor(feed: Feed, key: ChannelKey, run: RunId, ordinal: number) {
+    this.#feed = feed
+    this.#key = key
+    this.#run = run
+    this.#ordinal = ordinal
+  }
+
+  delta(frame: FrameId, step: number, delta: ModelDelta | ToolOutput): void {
+    if (delta.kind !== "output") this.#hasPieces = true
+    this.#feed.delta(this.#key, { run: this.#run, ordinal: this.#ordinal, frame, step }, delta)
+  }
+
+  /** The frame's turn is journaled. */
+  endTurn(frame: FrameId): void {
+    if (this.#hasPieces) this.#feed.endTurn(this.#key, this.#run, frame)
+  }
+
+  /** The run waits for people. */
+  uncacheRun(): void {
+    this.#feed.uncacheRun(this.#run)
+  }
+
+  /** The run's journal has so many entries, the last of which this process has committed. */
+  committed(length: number): void {
+    if (!this.#feed.follows(this.#run)) this.reached(length)
+  }
+
+  /** The run's journal has at least so many entries. */
+  reached(length: number): void {
+    this.#feed.reached(this.#key, this.#ordinal, length)
+  }
+
+  /** The run has ended, or has left this process. */
+  end(): void {
+    this.#feed.endRun(this.#key, this.#run)
+  }
+
+  /** All who watch the conversation read the journal. */
+  wake(): void {
+    this.#feed.wake(this.#key)
+  }
+}
 
 /** Made once, because each metric with attributes of its own costs more than to count (bench row `send`). */
 const countBegun = countDelivered(dispatched_topic)
@@ -61,51 +116,56 @@ const pastOf = (host: ActorHost, actor: Actor, { ordinal, ...head }: RunHead, cl
   )
 }
 
+type Place = Pick<AgentTask, "tenant" | "conversation">
+
 /** Another process may have ended the run or claimed it, or it does not fold: whoever watches finds out which. */
-const wakeWatchers = ({ feed }: ActorHost, channel: ChannelKey) =>
-  Effect.sync(() => feed.wake(channel))
+const wakeWatchers = ({ feed }: ActorHost, { conversation, tenant }: Place) =>
+  Effect.sync(() => feed.wake(channelKey(tenant, conversation)))
 
-type RunPosition = Pick<AgentTask, "tenant" | "conversation" | "ordinal"> & { readonly run: RunId }
+type RunPosition = Place & Pick<AgentTask, "ordinal"> & { readonly run: RunId }
 
-/** The actor has the run in hand from here on; `length` is that of its journal once it is claimed. */
+/**
+ * The actor has the run in hand from here on; `length` is that of its journal once it is claimed. `isBegun`: a store began or
+ * claimed it before this process knew of it, and it may have been amended since.
+ */
 const takeRun = (
-  host: ActorHost,
+  { feed, table }: ActorHost,
   actor: Actor,
   { conversation, ordinal, run, tenant }: RunPosition,
-  length: number
-) => {
+  length: number,
+  isBegun: boolean
+): void => {
+  actor.state = "running"
+  actor.run = run
   // A wakeup from here on is kept for the loop that is about to begin: the run may be amended between claim and loop.
-  actor.wakeup.pending = false
+  actor.wakeup.pending = isBegun && table.isAmended(run)
   // A sweep that finds the run meanwhile has nothing to add, unless it was amended since.
   actor.wakeup.seenLength = length
-  host.table.takeRun(actor, run, { conversation, ordinal })
-  const channel = channelKey(tenant, conversation)
-  host.feed.follow(channel, run, ordinal)
-  return channel
+  table.takeRun(actor, run, { conversation, ordinal })
+  feed.follow(channelKey(tenant, conversation), run, ordinal)
 }
 
-/** As `takeRun`, for a run that a store began or claimed before this process knew of it. If it was amended since, that is pending. */
-const takeBegunRun = (host: ActorHost, actor: Actor, position: RunPosition, length: number) => {
-  const isAmended = host.table.isAmended(position.run)
-  const channel = takeRun(host, actor, position, length)
-  actor.wakeup.pending = isAmended
-  return channel
-}
-
-/** The run as it was claimed, folded. */
-const foldClaimedRun = Effect.fnUntraced(function* (
+/** Claims the run, in a place of its own, and loads what its conversation has before it; then the run, folded. */
+const loadRun = Effect.fnUntraced(function* <E>(
   host: ActorHost,
+  actor: Actor,
   head: RunHead,
-  claim: Claim,
-  past: Past
+  line: Line,
+  claiming: Effect.Effect<Claim, E>
 ) {
   const { run_id: run } = head
   const channel = channelKey(head.tenant, head.conversation)
+  const loading = Effect.flatMap(claiming, (claim) =>
+    Effect.map(pastOf(host, actor, head, claim), (past) => ({ claim, past }))
+  )
+  const { claim, past } = yield* host.loading
+    .withPermit(line, loading)
+    .pipe(Effect.onError(() => wakeWatchers(host, head)))
   const worked = new WorkedTime()
   const folded = foldWhole(run, claim.entries, claim.head.length, worked.pass.bind(worked))
   if (Result.isFailure(folded)) {
     // The journal folds it too, finds the same, and puts it in quarantine.
-    yield* failIfUnfoldable(host, run).pipe(Effect.onError(() => wakeWatchers(host, channel)))
+    yield* failIfUnfoldable(host, run).pipe(Effect.onError(() => wakeWatchers(host, head)))
     return yield* folded.failure
   }
   const { awaiting, unknown } = folded.success
@@ -121,40 +181,21 @@ const foldClaimedRun = Effect.fnUntraced(function* (
 })
 
 /** Claims a run and loads it. Fails with FencedOff where another process has claimed it since it was found. */
-export const claimRun = Effect.fnUntraced(function* (
-  host: ActorHost,
-  actor: Actor,
-  head: RunHead,
-  line: Line
-) {
-  const { loading, owner, ownership } = host
-  // With the event of the claim.
-  const channel = takeRun(host, actor, { ...head, run: head.run_id }, head.length + 1)
-  const loaded = Effect.gen(function* () {
-    const claim = yield* ownership.claim(head.run_id, owner, head.epoch)
-    return { claim, past: yield* pastOf(host, actor, head, claim) }
+export const claimRun = (host: ActorHost, actor: Actor, head: RunHead, line: Line) =>
+  Effect.suspend(() => {
+    const { run_id: run } = head
+    // With the event of the claim.
+    takeRun(host, actor, { ...head, run }, head.length + 1, false)
+    return loadRun(host, actor, head, line, host.ownership.claim(run, host.owner, head.epoch))
   })
-  const { claim, past } = yield* loading
-    .withPermit(line, loaded)
-    .pipe(Effect.onError(() => wakeWatchers(host, channel)))
-  return yield* foldClaimedRun(host, head, claim, past)
-})
 
 /** Loads a run that was claimed with an amendment. */
-export const loadClaimed = Effect.fnUntraced(function* (
-  host: ActorHost,
-  actor: Actor,
-  claim: Claim
-) {
-  const { head } = claim
-  actor.state = "running"
-  actor.run = head.run_id
-  const channel = takeBegunRun(host, actor, { ...head, run: head.run_id }, head.length)
-  const past = yield* host.loading
-    .withPermit("sent", pastOf(host, actor, head, claim))
-    .pipe(Effect.onError(() => wakeWatchers(host, channel)))
-  return yield* foldClaimedRun(host, head, claim, past)
-})
+export const loadClaimed = (host: ActorHost, actor: Actor, claim: Claim) =>
+  Effect.suspend(() => {
+    const { head } = claim
+    takeRun(host, actor, { ...head, run: head.run_id }, head.length, true)
+    return loadRun(host, actor, head, "sent", Effect.succeed(claim))
+  })
 
 /** The entries that a claim brought. Long results among them are nowhere else in memory. */
 const claimedEntries = (run: RunId, { entries }: Claim): Committed => {
@@ -164,15 +205,12 @@ const claimedEntries = (run: RunId, { entries }: Claim): Committed => {
   return { ...given, entries: () => entries }
 }
 
-/** Tells the feed of entries that were committed with the task, before anybody could follow the run. */
-const notifyFeedOfStart = ({ feed }: ActorHost, run: RunId, claim: Claim): void => {
-  if (feed.listener.accepts(run)) feed.listener.onCommitted(claimedEntries(run, claim))
-}
-
 /** The run as it began with its task; otherwise it begins now. */
 const claimOfTask = (host: ActorHost, { begun, dispatch, task }: ClaimedTask) => {
   if (begun !== undefined) {
-    notifyFeedOfStart(host, task.id, begun)
+    const { listener } = host.feed
+    // Its entries were committed with the task, before anybody could follow the run.
+    if (listener.accepts(task.id)) listener.onCommitted(claimedEntries(task.id, begun))
     return Effect.succeed<Claim | undefined>(begun)
   }
   const { id: run, ordinal } = task
@@ -190,26 +228,19 @@ export const beginAcceptedTask = Effect.fnUntraced(function* (
   actor: Actor,
   held: ClaimedTask
 ) {
-  const { dispatches, loading, table } = host
+  const { dispatches, table } = host
   const { dispatch, task } = held
-  actor.state = "running"
-  actor.run = task.id
-  const channel = takeBegunRun(host, actor, { ...task, run: task.id }, begun_length)
-  const claim = yield* claimOfTask(host, held).pipe(
-    Effect.onError(() => wakeWatchers(host, channel))
-  )
+  takeRun(host, actor, { ...task, run: task.id }, begun_length, true)
+  const claim = yield* Effect.onError(claimOfTask(host, held), () => wakeWatchers(host, task))
   actor.acceptedTask = undefined
   dispatches.settle(dispatch.claim)
   if (claim === undefined) {
     table.releaseRun(task.id)
-    yield* wakeWatchers(host, channel)
+    yield* wakeWatchers(host, task)
     return undefined
   }
   yield* countBegun
-  const past = yield* loading
-    .withPermit("sent", pastOf(host, actor, claim.head, claim))
-    .pipe(Effect.onError(() => wakeWatchers(host, channel)))
-  return yield* foldClaimedRun(host, claim.head, claim, past)
+  return yield* loadRun(host, actor, claim.head, "sent", Effect.succeed(claim))
 })
 
 /** Why the run is to fail: its agent is not what it was accepted with. Undefined = it may go on. */
@@ -218,10 +249,9 @@ const definitionChange = (
   { accepted }: RunState
 ): StopReason | undefined => {
   if (agent === undefined || agent.spec.on_change !== "fail") return undefined
-  const changed = [
-    ...(accepted.pins.definition === agent.pins.definition ? [] : ["its definition"]),
-    ...(accepted.pins.tools === agent.pins.tools ? [] : ["its tools"])
-  ]
+  const changed = (["definition", "tools"] as const)
+    .filter((each) => accepted.pins[each] !== agent.pins[each])
+    .map((each) => `its ${each}`)
   return changed.length === 0
     ? undefined
     : {

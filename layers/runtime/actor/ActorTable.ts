@@ -4,19 +4,18 @@
  * from it.
  */
 import type { RunId, Tenant } from "../../../src/value/Ids.ts"
-import { actorKey } from "../../../src/value/Ids.ts"
+import { actorKey, parseActorKey } from "../../../src/value/Ids.ts"
 import type { ActorInfo, RunPlace } from "../../../services/AgentRuntime.ts"
 import type { RunHead } from "../../../services/RunReader.ts"
 import * as OpenQuestions from "../approval/OpenQuestions.ts"
 import type { Actor } from "./Actor.ts"
-import { actorList } from "./ActorList.ts"
 
 /** Stopped actors that are remembered, for the list. */
 const stopped_max = 1_000
 
 export class ActorTable {
   readonly #questions: OpenQuestions.OpenQuestions["Service"]
-  /** By address. Each has a fiber or is idle (`IdleActors.ts`): any other entry would swallow every later message. */
+  /** By address. Each has a fiber or is idle (`IdleActors`): any other entry would swallow every later message. */
   readonly #actors = new Map<string, Actor>()
   /** Resident runs, at work or waiting: the actor that has claimed each. */
   readonly #residents = new Map<RunId, Actor>()
@@ -156,9 +155,23 @@ export class ActorTable {
     this.#amended.delete(run)
   }
 
-  /** At most `limit` actors; of one tenant, or of all of them. */
+  /**
+   * At most `limit` actors, of one tenant or of all of them: those in the process, then those whose run is parked, then those
+   * that crashed too often.
+   */
   list(limit: number, only: Tenant | undefined): ReadonlyArray<ActorInfo> {
-    const known = { actors: this.#actors, parked: this.#parked, stopped: this.#stopped }
-    return actorList(known, limit, only)
+    const found: Array<ActorInfo> = []
+    const show = ({ address, restarts, run, state, tenant }: Actor) => {
+      if (found.length >= limit || (only !== undefined && tenant !== only)) return
+      found.push({ tenant, address, state, run, restarts })
+    }
+    for (const actor of this.#actors.values()) show(actor)
+    for (const [run, key] of this.#parked) {
+      if (found.length >= limit) break
+      if (this.#actors.has(key) || (only !== undefined && !key.startsWith(`${only}/`))) continue
+      found.push({ ...parseActorKey(key), state: "parked", run, restarts: 0 })
+    }
+    for (const actor of this.#stopped.values()) show(actor)
+    return found
   }
 }

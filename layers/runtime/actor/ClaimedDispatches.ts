@@ -9,7 +9,7 @@ import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import type { MessageId } from "../../../src/value/Ids.ts"
 import type { Claim } from "../../../services/RunOwnership.ts"
 import type { Outbox } from "../../../services/Outbox.ts"
-import { makeResilientClaims } from "../relay/ResilientClaims.ts"
+import { makeResilientClaims } from "../relay/ClaimLoop.ts"
 
 /** An accepted task whose dispatch a claim of this process holds, or whose run began for it with the task. */
 export interface ClaimedTask {
@@ -19,23 +19,14 @@ export interface ClaimedTask {
   readonly begun?: Claim | undefined
 }
 
-export interface ClaimedDispatches {
-  /** A new claim, for one acceptance. */
-  readonly claim: () => { readonly owner: string; readonly lease_ms: number }
-  /** Nothing is held by the claim, or not any more. */
-  readonly settle: (claim: string) => void
-  /** Gives back what the claim holds, if anything. Retries while the store is away, for the length of the lease. */
-  readonly giveBack: (claim: string) => Effect.Effect<void>
-  /** The same of every claim that is not settled. */
-  readonly giveBackAll: Effect.Effect<void>
-}
+export type ClaimedDispatches = ReturnType<typeof make>
 
 export const make = (
   outbox: Outbox["Service"],
   owner: string,
   lease_ms: number,
   isStopping: () => boolean
-): ClaimedDispatches => {
+) => {
   const open = new Set<string>()
   const { report } = makeResilientClaims(outbox.release, lease_ms, isStopping)
   let claims = 0
@@ -54,13 +45,18 @@ export const make = (
             )
         })
   return {
+    /** A new claim, for one acceptance. */
     claim: () => {
       const name = `${owner}.${++claims}`
       open.add(name)
       return { owner: name, lease_ms }
     },
-    settle: (claim) => void open.delete(claim),
-    giveBack: (claim) => Effect.suspend(() => (open.has(claim) ? release([claim]) : Effect.void)),
+    /** Nothing is held by the claim, or not any more. */
+    settle: (claim: string) => void open.delete(claim),
+    /** Gives back what the claim holds, if anything. Retries while the store is away, for the length of the lease. */
+    giveBack: (claim: string) =>
+      Effect.suspend(() => (open.has(claim) ? release([claim]) : Effect.void)),
+    /** The same of every claim that is not settled. */
     giveBackAll: Effect.suspend(() => release([...open]))
   }
 }

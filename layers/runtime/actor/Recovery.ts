@@ -18,9 +18,14 @@ import type { Claimant, RunNews } from "../../../services/RunNews.ts"
 import type { Claim } from "../../../services/RunOwnership.ts"
 import { channelKey } from "../feed/ChannelKey.ts"
 import { wakeRun } from "../loop/RunWakeup.ts"
-import type { ContinueClaimed, WakeActor } from "./ActorFibers.ts"
+import type { ActorFibers } from "./ActorFibers.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import { startPeriodic } from "../fiber/Periodic.ts"
+
+interface Actors {
+  readonly host: ActorHost
+  readonly fibers: ActorFibers
+}
 
 /** Questions that one sweep closes because their time is over. */
 const expired_max = 500
@@ -31,7 +36,7 @@ const found_max = 500
 const isOver = (status: string): boolean => ["complete", "failed", "cancelled"].includes(status)
 
 /** Starts the actor of an amended run that is not resident, if this process is to run it. */
-const wakeAmendedRun = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor, run: RunId) {
+const wakeAmendedRun = Effect.fnUntraced(function* ({ fibers, host }: Actors, run: RunId) {
   const { feed, hosting, loop, owner, table } = host
   const head = yield* loop.reader.head(run)
   const channel = channelKey(head.tenant, head.conversation)
@@ -44,16 +49,17 @@ const wakeAmendedRun = Effect.fnUntraced(function* (host: ActorHost, wake: WakeA
   const isFree = head.owner === undefined || head.owner === owner
   if (isOver(head.status) || !isFree) table.clearAmended(run)
   // Also for one that is over: messages may have waited behind it.
-  if (isFree) wake(head.tenant, head.address)
+  if (isFree) fibers.wake(head.tenant, head.address)
 })
 
 /** Looks for runs that this process is to go on with. */
-const sweep = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor, recover_max: number) {
+const sweep = Effect.fnUntraced(function* (actors: Actors, recover_max: number) {
+  const { fibers, host } = actors
   const { config, hosting, owner, ownership, table } = host
   let started = 0
   for (const head of yield* ownership.recoverable(owner, hosting.hosted, recover_max)) {
     // Also where an actor has it, is idle, or was stopped while the journal was away.
-    wake(head.tenant, head.address, head)
+    fibers.wake(head.tenant, head.address, head)
     if (++started % config.loops_per_turn === 0) yield* Effect.yieldNow
   }
   for (const head of yield* ownership.adopt(owner, hosting.hosted, recover_max)) {
@@ -61,7 +67,7 @@ const sweep = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor, rec
   }
   // The journal did not answer at the amendment, or another run of the address was first.
   for (const run of table.amendedRuns) {
-    yield* Effect.catchTag(wakeAmendedRun(host, wake, run), "RunNotFound", () =>
+    yield* Effect.catchTag(wakeAmendedRun(actors, run), "RunNotFound", () =>
       Effect.sync(() => table.clearAmended(run))
     )
   }
@@ -69,10 +75,10 @@ const sweep = Effect.fnUntraced(function* (host: ActorHost, wake: WakeActor, rec
 
 /** Others appended to a run: its actor looks at it now, or is started. `undefined`: it may have been any run. */
 const wakeAmended =
-  (host: ActorHost, { resume, wake }: Pick<Services, "resume" | "wake">) =>
+  (actors: Actors) =>
   (run: RunId | undefined, claim?: Claim): void => {
-    const { background, table } = host
-    if (claim !== undefined) return resume(claim)
+    const { background, table } = actors.host
+    if (claim !== undefined) return actors.fibers.resume(claim)
     if (run === undefined) {
       for (const { wakeup } of table.residents) wakeRun(wakeup)
       return
@@ -81,7 +87,7 @@ const wakeAmended =
     if (actor !== undefined) return wakeRun(actor.wakeup)
     if (table.isDraining) return
     table.markAmended(run)
-    background(Effect.ignore(wakeAmendedRun(host, wake, run)))
+    background(Effect.ignore(wakeAmendedRun(actors, run)))
   }
 
 /**
@@ -104,37 +110,30 @@ const claimantOf = (
     table.actorOf(actorKey(tenant, address)) === undefined
 })
 
-export interface Services {
-  readonly host: ActorHost
-  readonly resume: ContinueClaimed
-  readonly wake: WakeActor
+interface Services extends Actors {
   readonly desk: ApprovalDesk["Service"]
   readonly owners: Owners
   readonly news: RunNews["Service"]
-  /** Ends the actors when the process stops. */
-  readonly stop: Effect.Effect<void>
 }
 
 /** Makes this process an owner, until the scope closes; recovers once, and starts the sweeps. */
 export const start = Effect.fnUntraced(function* ({
   desk,
-  host,
   news,
   owners,
-  resume,
-  stop,
-  wake
+  ...actors
 }: Services): Effect.fn.Return<void, JournalError, Scope.Scope> {
+  const { fibers, host } = actors
   const { config, hosting, memory, owner, ownership, table } = host
   const heartbeat = () => ownership.heartbeat(owner, config.lease_ms)
-  const recover = sweep(host, wake, config.recover_max)
+  const recover = sweep(actors, config.recover_max)
   // Those at work are among those that are found.
-  const recoverMore = Effect.suspend(() => sweep(host, wake, memory.runs + found_max))
+  const recoverMore = Effect.suspend(() => sweep(actors, memory.runs + found_max))
   yield* heartbeat()
   yield* owners.register(owner, hosting.hosted)
-  yield* news.onAmended(wakeAmended(host, { resume, wake }), claimantOf(host, owners))
+  yield* news.onAmended(wakeAmended(actors), claimantOf(host, owners))
   // Finalizers run in reverse: the sweeps end first, then the actors, and what those need is closed after them.
-  yield* Effect.addFinalizer(() => stop)
+  yield* Effect.addFinalizer(() => fibers.stop)
   yield* startPeriodic(Math.max(config.lease_ms / 3, 1), heartbeat())
   yield* startPeriodic(config.sweep_ms, Effect.andThen(desk.expire(expired_max), recover))
   // What was left in the store goes on as soon as there is room for it, and not at the next sweep.

@@ -4,39 +4,132 @@
 import type { Cause } from "effect"
 import { Effect, Exit } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
-import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
-import { initiatorOf, message_bytes_max } from "../../../src/conversation/Conversation.ts"
-import type { MessageExtras } from "../../../src/delivery/AgentTask.ts"
-import type { AddressConflict, IdempotencyConflict } from "../../../src/delivery/AgentTask.ts"
+import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
+import type { Conversation } from "../../../src/conversation/Conversation.ts"
 import {
+  initiatorOf,
+  message_bytes_max,
+  ConversationNotFound
+} from "../../../src/conversation/Conversation.ts"
+import type { MessageExtras, IdempotencyConflict } from "../../../src/delivery/AgentTask.ts"
+import {
+  AddressConflict,
   IntakeFull,
   MessageTooLarge,
   NestedTooDeep,
   extrasOf
 } from "../../../src/delivery/AgentTask.ts"
-import type { ConversationId, MessageId, RunId, Tenant } from "../../../src/value/Ids.ts"
+import type { ConversationId, MessageId, RunId, Tenant, AgentName } from "../../../src/value/Ids.ts"
+import { rootFrame } from "../../../src/value/Ids.ts"
 import { anchoredConversation } from "../../../src/memory/MemoryAnchors.ts"
 import type { ReadPart } from "../../../src/entry/ArgumentReaders.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
-import { isLimitedToOwn } from "../../../src/principal/Rights.ts"
 import { rolesOf } from "../../../src/principal/Principal.ts"
+import { isLimitedToOwn } from "../../../src/principal/Rights.ts"
 import { isBeyondBytes } from "../../../src/value/CutText.ts"
+import { handedBy } from "../../../src/run/RunState.ts"
 import type { Message } from "../../../services/AgentRuntime.ts"
 import { ShuttingDown } from "../../../services/AgentRuntime.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import type { Accepted, NewTask } from "../../../services/TaskStore.ts"
+import { CustomerAgents } from "../../../services/AgentDirectory.ts"
+import { ConversationStore } from "../../../services/ConversationStore.ts"
 import { digestOf } from "../tool/CallDigests.ts"
 import { BufferQuota } from "../feed/BufferQuota.ts"
 import type { KeptSecrets, RunSecrets } from "../tool/RunSecrets.ts"
 import { storeParts } from "../tool/StoredParts.ts"
 import { runAcceptedOf } from "./Acceptance.ts"
-import type { BeginTask } from "./ActorFibers.ts"
+import type { ActorFibers } from "./ActorFibers.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import { contextReaders } from "./ContextReaders.ts"
-import type { OtherAgents } from "./OtherAgents.ts"
 import type { TraceOf } from "./RunSpans.ts"
 import { sendTraced } from "./RunSpans.ts"
+import { foldRun } from "./History.ts"
+
+/** Who speaks in a conversation, and who handed it over. */
+interface Holder {
+  readonly agent: AgentName
+  readonly handed_by: ReadonlyArray<AgentName> | undefined
+}
+
+type Task = Omit<NewTask, "claim">
+
+const ordinal_max = 2 ** 31 - 1
+
+/** The run that is at work in the conversation, else the last one that ended. */
+const newestRun = Effect.fnUntraced(function* (
+  { loop, tasks }: ActorHost,
+  { address, id, tenant }: Conversation
+) {
+  const [head] = yield* loop.reader.unfinished(tenant, address, 1)
+  if (head !== undefined) return head.run_id
+  const [task] = yield* tasks.endedBefore(tenant, id, ordinal_max, 1)
+  return task?.id
+})
+
+/** Who holds the conversation by its newest run; a run that cannot be read says nothing. */
+const holderOf = Effect.fnUntraced(function* (host: ActorHost, conversation: Conversation) {
+  const run: RunId | undefined = yield* newestRun(host, conversation)
+  const first: Holder = { agent: conversation.address.agent, handed_by: undefined }
+  if (run === undefined) return first
+  const state = yield* Effect.catchTag(
+    foldRun(host.loop.reader, run),
+    "RunQuarantined",
+    () => Effect.undefined
+  )
+  const root = state?.frames.get(rootFrame)
+  return root === undefined ? first : { agent: root.next ?? root.agent, handed_by: handedBy(root) }
+})
+
+/**
+ * Several agents in one conversation. It stays at the address of the agent that it began with, whose actor runs all of its
+ * messages one after another; a message for another agent says so, and that agent then holds the conversation until it is
+ * handed over, or another one is sent a message.
+ */
+const makeOtherAgents = Effect.fnUntraced(function* (host: ActorHost) {
+  const conversations = yield* ConversationStore
+  const customer_agents = yield* CustomerAgents
+  const { directory } = host.loop
+
+  /** The agent that holds a conversation, to which a message that names none goes. */
+  const currentAgent = Effect.fnUntraced(function* (tenant: Tenant, id: ConversationId) {
+    const found = yield* conversations.get(tenant, id)
+    if (found === undefined) return yield* new ConversationNotFound({ id })
+    return (yield* holderOf(host, found)).agent
+  })
+
+  /**
+   * The task of a message to another agent than the conversation began with; undefined where it is the same one. Fails where
+   * that agent may take no part: the conversation is a customer's and the agent is not for customers, or the memory of the
+   * conversation belongs to another operator.
+   */
+  const taskForOtherAgent = Effect.fnUntraced(function* (task: Task, by: Principal) {
+    const { address, conversation, tenant } = task
+    const found = yield* conversations.get(tenant, conversation)
+    if (found === undefined || found.address.agent === address.agent) return undefined
+    const first = directory.get(found.address.agent)?.spec
+    const isKept = found.initiated_by === "customer" && !customer_agents.includes(address.agent)
+    if (first === undefined || isKept) {
+      return yield* new AddressConflict({ conversation, agent: address.agent })
+    }
+    const kind = first.memory?.anchor ?? "workspace"
+    const sent = { agent: first.name, kind, sender: by.id, conversation }
+    yield* Effect.fromResult(anchoredConversation(sent, conversation))
+    const { agent, handed_by } = yield* holderOf(host, found)
+    const taken: Task = {
+      ...task,
+      address: found.address,
+      agent: address.agent,
+      waiting_max: first.mailbox_max,
+      reject_when_busy: first.mailbox === "reject",
+      ...(agent === address.agent && handed_by !== undefined ? { handed_by } : undefined)
+    }
+    return taken
+  })
+
+  return { currentAgent, taskForOtherAgent }
+})
 
 /** The text of a message with those among its parts. */
 const textOf = ({ parts, text }: Message): string =>
@@ -55,7 +148,7 @@ const isRefused = (cause: Cause.Cause<{ readonly _tag: string }>): boolean =>
  * takes it up at once; otherwise a relay delivers it. Where it is not known what became of the acceptance, what the claim may
  * hold is given back, and a run that it may have begun is found by the next sweep.
  */
-const makeAcceptTask = (host: ActorHost, begin: BeginTask) => (task: Omit<NewTask, "claim">) =>
+const makeAcceptTask = (host: ActorHost, begin: ActorFibers["begin"]) => (task: Task) =>
   Effect.suspend(() => {
     const { background, dispatches, memory, owner, table, tasks } = host
     // It waits in the store, and the run is taken up when there is room.
@@ -76,7 +169,7 @@ const makeAcceptTask = (host: ActorHost, begin: BeginTask) => (task: Omit<NewTas
     )
   }).pipe(Effect.map(({ created, task }): Accepted => ({ created, task })))
 
-type Accept<E> = (task: Omit<NewTask, "claim">, by: Principal) => Effect.Effect<Accepted, E>
+type Accept<E> = (task: Task, by: Principal) => Effect.Effect<Accepted, E>
 
 /** The conversation is another agent's, or the key named a message of one. */
 const isAgentConflict = (error: {
@@ -90,7 +183,7 @@ const isAgentConflict = (error: {
  */
 const makeAcceptWithSecrets =
   <E extends { readonly _tag: string }>(known: RunSecrets, accept: Accept<E>) =>
-  (task: Omit<NewTask, "claim">, secrets: KeptSecrets, by: Principal) =>
+  (task: Task, secrets: KeptSecrets, by: Principal) =>
     Effect.suspend(() => {
       known.keep(task.id, secrets)
       return Effect.onExit(accept(task, by), (exit) =>
@@ -110,27 +203,20 @@ interface Ids {
   readonly random: SecureRandom.SecureRandom["Service"]
 }
 
-/** With an idempotency key always the same, so that a retry finds what the first try accepted. */
-const freshConversation = (
-  { digest, random }: Ids,
-  tenant: Tenant,
-  idempotency_key: string | undefined
-) =>
-  Effect.map(
-    idempotency_key === undefined
-      ? random.uuidV7()
-      : Effect.map(digestOf(digest, { tenant, idempotency_key }), (hex) => hex.slice(0, 32)),
-    (id) => id as ConversationId
-  )
-
 /** The conversation that the message names, where the sender may name it; else a new one. */
 const conversationOf = Effect.fnUntraced(function* (
-  ids: Ids,
+  { digest, random }: Ids,
   { memory }: AgentSpec,
   { agent, conversation, idempotency_key }: Message,
   by: Principal
 ) {
-  const fresh = conversation ?? (yield* freshConversation(ids, by.tenant, idempotency_key))
+  const { tenant } = by
+  // With an idempotency key always the same, so that a retry finds what the first try accepted.
+  const fresh =
+    conversation ??
+    ((idempotency_key === undefined
+      ? yield* random.uuidV7()
+      : (yield* digestOf(digest, { tenant, idempotency_key })).slice(0, 32)) as ConversationId)
   const kind = memory?.anchor ?? "workspace"
   const sent = { agent, kind, sender: by.id, conversation }
   return yield* Effect.fromResult(anchoredConversation(sent, fresh))
@@ -214,18 +300,15 @@ const storedParts = (
   )
 
 /** How messages are accepted. */
-export const make = Effect.fnUntraced(function* (
-  host: ActorHost,
-  begin: BeginTask,
-  { taskForOtherAgent }: OtherAgents
-) {
+export const make = Effect.fnUntraced(function* (host: ActorHost, begin: ActorFibers["begin"]) {
+  const { currentAgent, taskForOtherAgent } = yield* makeOtherAgents(host)
   const { loop, table } = host
   const { directory } = loop
   const random = yield* SecureRandom.SecureRandom
   const ids = { digest: yield* Digest.Digest, random }
 
   const acceptTask = makeAcceptTask(host, begin)
-  const accept = (task: Omit<NewTask, "claim">, by: Principal) =>
+  const accept = (task: Task, by: Principal) =>
     Effect.catchIf(acceptTask(task), isAgentConflict, (error) =>
       taskForOtherAgent(task, by).pipe(
         Effect.catchTag("JournalError", ({ message }) => Effect.fail(new StoreError({ message }))),
@@ -251,7 +334,7 @@ export const make = Effect.fnUntraced(function* (
     const { context, secrets } = yield* readContext(agent, message.context)
     const conversation = yield* conversationOf(ids, agent.spec, message, by)
     const id = (yield* random.uuidV7()) as RunId
-    const task: Omit<NewTask, "claim"> = {
+    const task: Task = {
       id,
       tenant: by.tenant,
       address: { agent: agent.spec.name, key: conversation },
@@ -278,8 +361,9 @@ export const make = Effect.fnUntraced(function* (
   })
 
   const within = makeIntake(host)
-  return (message: Message, by: Principal) =>
+  const send = (message: Message, by: Principal) =>
     sendTraced("AgentRuntime.send", (traceOf) =>
       within(message, by, sendMessage(traceOf, message, by))
     )
+  return { currentAgent, send }
 })

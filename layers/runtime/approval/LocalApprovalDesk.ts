@@ -3,14 +3,18 @@
  * come from. A decision is durable when that amendment commits; then the run goes on in one of three ways:
  *
  * - Its actor waits in this process: `OpenQuestions.completeQuestion` completes the `Deferred` that the actor's fiber awaits.
- * - Its actor waits in another process: the journal notifies that process of the amendment (`DecisionWait.ts`).
+ * - Its actor waits in another process: the journal notifies that process of the amendment (`DecisionWait`).
  * - It is parked, or its process has restarted: the amendment claims it for this process, if that may run it, and starts its
  *   actor with what was read; or it wakes another process (`Recovery.ts`). Where the notification is lost, a sweep finds the run.
  */
-import { Clock, Effect, Exit, Layer, Result } from "effect"
+import { Clock, Effect, Exit, Layer, Result, Cause } from "effect"
 import { Digest } from "effect/crypto"
-import type { Approval, Decision, ClientAnswer } from "../../../src/approval/Approval.ts"
-import { ApprovalAltered, ApprovalNotFound, clientCallOf } from "../../../src/approval/Approval.ts"
+import type { Approval, Decision } from "../../../src/approval/Approval.ts"
+import {
+  ApprovalAltered,
+  ApprovalNotFound,
+  ClientResultRefused
+} from "../../../src/approval/Approval.ts"
 import { shownByRequest, differencesOf } from "../../../src/approval/ShownApproval.ts"
 import { ConversationNotFound } from "../../../src/conversation/Conversation.ts"
 import { isOpenTo } from "../../../src/conversation/CustomerView.ts"
@@ -24,6 +28,11 @@ import { decideApproval, expireApproval } from "../../../src/run/RunCommand.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import { questionOf } from "../../../src/run/RunState.ts"
 import { spanned } from "../../../src/value/Telemetry.ts"
+import { truncateUnits, isBeyondBytes } from "../../../src/value/CutText.ts"
+import { bounds_result, readJsonValue } from "../../../src/value/BoundedJson.ts"
+import type { Outcome } from "../../../src/run/RunEvent.ts"
+import { jsonSchemaCheck } from "../../../src/tool/ToolCodec.ts"
+import { refusalText } from "../../../src/schema/SchemaIssues.ts"
 import { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
 import { ApprovalRecords } from "../../../services/ApprovalRecords.ts"
@@ -32,14 +41,55 @@ import { RunJournal } from "../../../services/RunJournal.ts"
 import { RunReader } from "../../../services/RunReader.ts"
 import { RunObservers } from "../../../services/RunObserver.ts"
 import { ToolCallObservers } from "../../../services/ToolCallObserver.ts"
-import { approvalDigest, shownDigest } from "../tool/CallDigests.ts"
+import { boundDigest, shownDigest } from "../tool/CallDigests.ts"
 import { callCatching } from "../fiber/Catching.ts"
 import { makeFaultReporter } from "../tool/FaultReport.ts"
 import { invalidToolArguments } from "../tool/GateRefusal.ts"
-import { clientOutcome } from "./ClientResults.ts"
-import type { OnDurable } from "../feed/OnDurable.ts"
+import type { OnDurable } from "../feed/Observers.ts"
 import { amend, observeCalls, observeRuns } from "../feed/Observers.ts"
 import * as OpenQuestions from "./OpenQuestions.ts"
+
+/** Of a result as JSON, in UTF-8. */
+const client_result_bytes_max = 1_000_000
+
+type ClientOutcome = Extract<Outcome, { readonly _tag: "Value" | "Failed" }>
+
+const problem_units_max = 500
+
+/**
+ * The outcome that a client gives to a call, checked as the result of any other tool is: bounds, then the schema that the call
+ * was requested with. `readJsonValue` has copied the value, so that nobody changes it meanwhile.
+ */
+const clientOutcome = (
+  { client, id }: Approval,
+  answer: ClientAnswer
+): Effect.Effect<ClientOutcome, ClientResultRefused> =>
+  Effect.gen(function* () {
+    const refuse = (problem: string) =>
+      new ClientResultRefused({ id, message: truncateUnits(problem, problem_units_max) })
+    if ("error" in answer) {
+      return {
+        _tag: "Failed",
+        error: {
+          class: "ToolTerminalError",
+          kind: "external",
+          reason: "CLIENT_FAILED",
+          message: answer.error
+        }
+      } satisfies ClientOutcome
+    }
+    const read = readJsonValue(answer.result, bounds_result)
+    if (Result.isFailure(read)) return yield* refuse(read.failure.message)
+    const json = JSON.stringify(read.success)
+    if (isBeyondBytes(json, client_result_bytes_max)) {
+      return yield* refuse(`a result has at most ${client_result_bytes_max} bytes`)
+    }
+    const check = jsonSchemaCheck(client?.output_schema ?? {})
+    if (Result.isFailure(check)) return yield* refuse("its schema cannot be checked")
+    const checked = check.success(read.success)
+    if (Exit.isFailure(checked)) return yield* refuse(refusalText(Cause.squash(checked.cause)))
+    return { _tag: "Value", json } satisfies ClientOutcome
+  })
 
 const pendingLimit = Entries.limitUpTo(500)
 
@@ -102,19 +152,6 @@ const recordOf = Effect.fnUntraced(function* (
   if (record?.tenant !== by.tenant) return yield* new ApprovalNotFound({ id })
   return record
 })
-
-/** What the decision is bound to: the arguments that the person saw, or those that replace them. */
-const boundDigest = (digest: Digest.Digest["Service"], record: Approval, decision: Decision) => {
-  const { call, policy_version, run_id, tenant, tool_key: tool } = record
-  return decision._tag === "Modify"
-    ? approvalDigest(
-        digest,
-        { tenant, tool, arguments: decision.arguments, policy_version },
-        run_id,
-        call
-      )
-    : Effect.succeed(record.digest)
-}
 
 /** What the tool of the question says to arguments in the place of its own; undefined = it reads them, or is not here. */
 const unfitText = (

@@ -3,17 +3,18 @@
  * appends an event calls `OnDurable` with it, so that each event is observed once: the run's loop after its own appends, a
  * command after its amendment.
  */
-import { Cause, Effect, Predicate } from "effect"
 import type { Clock } from "effect"
+import { Cause, Effect, Predicate, Metric } from "effect"
 import type { Spending } from "../../../src/cost/Spending.ts"
 import type { FrameId, RunId } from "../../../src/value/Ids.ts"
 import { rootFrame } from "../../../src/value/Ids.ts"
 import type { Amendment, RunNotFound } from "../../../src/run/RunCommand.ts"
 import { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { ModelTurned, RunEvent } from "../../../src/run/RunEvent.ts"
-import { frameOf } from "../../../src/run/RunState.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
+import { frameOf } from "../../../src/run/RunState.ts"
 import { toolCompletedOf } from "../../../src/tool/CallRecord.ts"
+import { calls_unknown_total } from "../../../src/value/Telemetry.ts"
 import type { RunJournal } from "../../../services/RunJournal.ts"
 import { JournalError } from "../../../services/RunJournal.ts"
 import type { ModelTurnObserver, ModelUsed } from "../../../services/ModelTurnObserver.ts"
@@ -26,8 +27,29 @@ import { callCatching } from "../fiber/Catching.ts"
 import { exceptionBehind } from "../tool/FailedOutcome.ts"
 import type { ReportFault } from "../tool/FaultReport.ts"
 import { exceptionOf } from "../tool/FaultReport.ts"
-import { observeUnknownCalls } from "./UnknownCalls.ts"
-import type { OnDurable } from "./OnDurable.ts"
+
+/** The same, and warns of each call that became unknown, and counts it: its run waits for an operator from then on. */
+const observeUnknownCalls = (onDurable: OnDurable): Effect.Effect<OnDurable> =>
+  Effect.map(Effect.context<never>(), (context): OnDurable => {
+    const fork = Effect.runForkWith(context)
+    return (run, state, events) => {
+      onDurable(run, state, events)
+      for (const event of events) {
+        if (event._tag !== "CallUnknown") continue
+        const tool = event.tool ?? ""
+        Metric.withAttributes(calls_unknown_total, { tool }).updateUnsafe(1, context)
+        const warned = Effect.logWarning(
+          "the outcome of a call is unknown: an operator has to say what became of it"
+        )
+        const { tenant, trace_id } = state.accepted
+        const about = { run_id: run, call_id: event.call, tool, tenant, trace_id }
+        void fork(Effect.annotateLogs(warned, about))
+      }
+    }
+  })
+
+/** Called once after events of a run are durable, with the state after them. Never throws. */
+export type OnDurable = (run: RunId, state: RunState, events: ReadonlyArray<RunEvent>) => void
 
 /** One observer that throws is reported to operators; the others and the run go on. */
 const notifyEach = <A>(

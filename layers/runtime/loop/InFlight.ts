@@ -6,9 +6,8 @@ import { Effect, Exit, Fiber } from "effect"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Work } from "../../../src/run/RunWork.ts"
 import type { InputWork, StartedWork, TimedWork } from "../tool/CallHost.ts"
-import { isDone } from "../fiber/DoneEffect.ts"
-import type { LoopHost } from "./LoopHost.ts"
-import type { WorkInFlight } from "./LoopHost.ts"
+import { isDone } from "../fiber/Coroutine.ts"
+import type { LoopHost, WorkInFlight } from "./LoopHost.ts"
 
 /** How long the end of a loop waits for what it interrupted. */
 const cleanup_ms_max = 5_000

@@ -16,7 +16,7 @@ import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ActorContext, BegunSideEffect, CallHost, KeyReservation } from "../tool/CallHost.ts"
 import { KeyNotReserved } from "../tool/CallHost.ts"
-import { attachFile } from "../tool/AttachedFiles.ts"
+import { attachFile } from "../tool/StoredParts.ts"
 import { strippedShown } from "../tool/StrippedBody.ts"
 import type { LoopHost } from "./LoopHost.ts"
 
@@ -167,15 +167,12 @@ export class LoopCall implements CallHost {
         on_loss: "unknown"
       })
       const { reservation } = this
-      const transaction =
-        reservation === undefined
-          ? { dispatches, body, record: (exit: Exit.Exit<Outcome, unknown>) => [record(exit)] }
-          : {
-              dispatches,
-              body: Effect.andThen(this.#reserve(reservation), body),
-              record: (exit: Exit.Exit<Outcome, unknown>) =>
-                isNotReserved(exit) ? undefined : [record(exit)]
-            }
+      const transaction = {
+        dispatches,
+        body: reservation === undefined ? body : Effect.andThen(this.#reserve(reservation), body),
+        record: (exit: Exit.Exit<Outcome, unknown>) =>
+          isNotReserved(exit) ? undefined : [record(exit)]
+      }
       this.#loop.transact(transaction, () => resume(Effect.void))
     })
   }

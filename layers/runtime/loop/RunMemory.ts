@@ -8,7 +8,37 @@
  * it is in the journal, and is taken up again when there is room. The oldest run stays, so that one always goes on.
  */
 import type { Tenant } from "../../../src/value/Ids.ts"
-import { ExpectedUnits } from "./ExpectedUnits.ts"
+
+/**
+ * How large the results of each tool are expected to be, in UTF-16 units: the largest of late, which is forgotten slowly. A tool
+ * that has returned nothing yet counts for much, so that a crowd of first calls does not fill the memory.
+ */
+
+/** Of a tool that has returned nothing yet. */
+const unknown_units = 500_000
+const units_min = 4_096
+const tools_max = 10_000
+
+/**
+ * How large the results of each tool are expected to be, in UTF-16 units: the largest of late, which is forgotten slowly. A tool
+ * that has returned nothing yet counts for much, so that a crowd of first calls does not fill the memory.
+ */
+class ExpectedUnits {
+  readonly #byTool = new Map<string, number>()
+
+  of(tool: string): number {
+    return this.#byTool.get(tool) ?? unknown_units
+  }
+
+  saw(tool: string, given: number): void {
+    const units = Math.max(given, units_min)
+    const known = this.#byTool.get(tool)
+    if (known === units) return
+    if (known === undefined && this.#byTool.size >= tools_max) this.#byTool.clear()
+    const next = known === undefined || units > known ? units : known - (known - units) / 16
+    this.#byTool.set(tool, next < units + 1 ? units : next)
+  }
+}
 
 /** What a run at work takes beside its texts: fiber, queue and maps. */
 const run_bytes = 10_000

@@ -17,7 +17,7 @@ import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { Fence, StaleAppend } from "../../../services/RunJournal.ts"
 import { FencedOff, JournalError } from "../../../services/RunJournal.ts"
 import { entriesAfter, first_page } from "../../../services/RunReader.ts"
-import { isDone } from "../fiber/DoneEffect.ts"
+import { isDone } from "../fiber/Coroutine.ts"
 import type { LoopServices } from "./LoopServices.ts"
 import type { RunWakeup } from "./RunWakeup.ts"
 

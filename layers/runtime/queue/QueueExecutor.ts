@@ -3,17 +3,19 @@
  * that:
  *
  * 1. A delivery that is no call is answered with an error, and so is a call that one end may repeat and the other may not.
- * 2. For a call that an earlier delivery began and that may not be done twice, its outcome is looked for (`LostCall.ts`).
+ * 2. For a call that an earlier delivery began and that may not be done twice, its outcome is what its tool says, or unknown.
  * 3. A call that has expired is answered with an error.
  */
-import { Cause, Clock, Effect } from "effect"
-import { Digest, SecureRandom } from "effect/crypto"
 import type { Scope } from "effect"
+import { Cause, Clock, Effect, Exit } from "effect"
+import { Digest, SecureRandom } from "effect/crypto"
 import type { Policy } from "../../../src/permission/Policy.ts"
 import type { MisdeclaredPolicy } from "../../../src/permission/PolicyCheck.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { CallMessage } from "../../../src/queue/CallMessage.ts"
 import type { ToolSpec } from "../../../src/tool/ToolSpec.ts"
+import { isRepeatable } from "../../../src/tool/ToolSpec.ts"
+import { replyOf } from "../../../src/queue/ToolMessage.ts"
 import { PermissionPolicy } from "../../../services/PermissionPolicy.ts"
 import { ToolAttemptObservers } from "../../../services/ToolAttemptObserver.ts"
 import type { ToolDelivery } from "../../../services/ToolQueue.ts"
@@ -21,12 +23,12 @@ import { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import type { CallHost, AgentTool } from "../tool/CallHost.ts"
 import { validatePolicy } from "../tool/CheckedPolicy.ts"
 import * as Deadlines from "../tool/Deadlines.ts"
+import type { ToolGate } from "../tool/ToolGate.ts"
 import { makeToolGates } from "../tool/ToolGate.ts"
 import { exceptionOf, makeFaultReporter } from "../tool/FaultReport.ts"
 import * as ToolBody from "../tool/ToolBody.ts"
 import * as ToolGuards from "../tool/ToolGuards.ts"
 import * as ToolInvoker from "../tool/ToolInvoker.ts"
-import { makeLostCalls, unrepeatableBegunAt } from "./LostCall.ts"
 import * as QueuedCall from "./QueuedCall.ts"
 import type { Executed } from "./QueueReply.ts"
 import {
@@ -42,6 +44,85 @@ import {
 } from "./QueueReply.ts"
 import type { ToolNotQueueable, WorkerOptions } from "./ServedTools.ts"
 import { servedTools, workerAgent } from "./ServedTools.ts"
+import type { Reconciliation } from "../tool/Reconciliation.ts"
+import { attemptMs, waitUntilOver, reconciliation_unknown } from "../tool/Reconciliation.ts"
+
+/**
+ * When an earlier delivery began a call that may not be done twice, in ms since 1970. Undefined = the call may be run: no
+ * delivery began it, or its tool only reads or is idempotent.
+ */
+const unrepeatableBegunAt = (
+  { begun_at }: ToolDelivery,
+  tool: AgentTool | undefined
+): number | undefined => (tool !== undefined && !isRepeatable(tool.spec) ? begun_at : undefined)
+
+/** Reconciles the lost calls of a worker's tools. `hostOf` makes a call's host, `gateOf` finds a tool's gate. */
+const makeLostCalls = (
+  tools: ReadonlyMap<string, AgentTool>,
+  body: Pick<ToolBody.ToolBody, "reconcile">,
+  gateOf: (tool: string) => ToolGate | undefined,
+  hostOf: (delivery: ToolDelivery, call: CallMessage) => CallHost
+) => {
+  /** Undefined = the tool cannot reconcile, or may not: one that may not run here does not reconcile here either. */
+  const reconcilingGateOf = ({ tool }: ToolDelivery): ToolGate | undefined => {
+    if (tools.get(tool)?.reconcile === undefined) return undefined
+    const gate = gateOf(tool)
+    const mayRun = gate?.missingCapability === undefined && gate?.permission !== "deny"
+    return mayRun ? gate : undefined
+  }
+
+  const query = (
+    gate: ToolGate,
+    delivery: ToolDelivery,
+    call: CallMessage,
+    over_at: number
+  ): Effect.Effect<Reconciliation> => {
+    const args = gate.tool.decode(call.arguments ?? {})
+    if (Exit.isFailure(args)) return Effect.succeed(reconciliation_unknown)
+    const reconciled = body.reconcile(hostOf(delivery, call), gate.tool, args.value, over_at)
+    return Effect.provideContext(reconciled, QueuedCall.no_memory)
+  }
+
+  /** What became of the call that was begun at this time; undefined = nothing was done, and it may be run. */
+  const reconcile = Effect.fnUntraced(function* (
+    delivery: ToolDelivery,
+    call: CallMessage,
+    begun_at: number
+  ): Effect.fn.Return<Executed | undefined> {
+    const gate = reconcilingGateOf(delivery)
+    if (gate === undefined) return unknownAnswer(call)
+    const found = yield* query(gate, delivery, call, begun_at + attemptMs(gate.tool))
+    switch (found._tag) {
+      case "Settled": {
+        const { outcome } = found
+        const stops = gate.tool.spec.stop_loop === true && outcome._tag === "Value"
+        const result = replyOf(call, outcome, stops)
+        return { _tag: "Answers", result }
+      }
+      case "Unknown":
+        return unknownAnswer(call)
+      case "Unanswered":
+        return { _tag: "GivesBack", why: "its tool could not say what became of it" }
+      case "NotHappened":
+        return undefined
+    }
+  })
+
+  return {
+    reconcile,
+    /**
+     * Waits until the attempt of an earlier delivery cannot act any more. Returns at once where no attempt began, where the tool can
+     * do the call twice, and where it cannot reconcile.
+     */
+    waitUntilOver: (delivery: ToolDelivery): Effect.Effect<void> => {
+      const gate = reconcilingGateOf(delivery)
+      const begun_at = unrepeatableBegunAt(delivery, gate?.tool)
+      return gate === undefined || begun_at === undefined
+        ? Effect.void
+        : waitUntilOver(gate.tool, begun_at + attemptMs(gate.tool))
+    }
+  }
+}
 
 interface GiveUpOptions {
   /** For operators. */

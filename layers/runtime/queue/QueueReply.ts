@@ -67,6 +67,12 @@ export const callMessageOf = ({ id, payload, tool }: ToolDelivery): CallMessage 
 /** Of a delivery that cannot be read as a call, as much as its answer needs. */
 export const unreadCallOf = ({ id, tool }: ToolDelivery): CallMessage => ({ id, name: tool })
 
+const answers = (result: ResultMessage, dead?: string): Executed => ({
+  _tag: "Answers",
+  result,
+  ...(dead === undefined ? undefined : { dead })
+})
+
 /** The answer to a call that was run, by what came of it; undefined = it could not be begun. */
 export const executedOf = (call: CallMessage, input: RunInput | undefined): Executed => {
   switch (input?._tag) {
@@ -74,42 +80,29 @@ export const executedOf = (call: CallMessage, input: RunInput | undefined): Exec
       return { _tag: "GivesBack", why: "it could not be begun" }
     case "Finished": {
       const { outcome, spent, stop } = input.settled
-      return { _tag: "Answers", result: replyOf(call, outcome, stop, spent) }
+      return answers(replyOf(call, outcome, stop, spent))
     }
     case "Lost":
-      return { _tag: "Answers", result: replyOf(call, { _tag: "Unknown" }, false, input.spent) }
+      return answers(replyOf(call, { _tag: "Unknown" }, false, input.spent))
     default:
-      return { _tag: "Answers", result: refusalReply(call, approvalRequired(call.name)) }
+      return answers(refusalReply(call, approvalRequired(call.name)))
   }
 }
 
-export const unknownAnswer = (call: CallMessage): Executed => ({
-  _tag: "Answers",
-  result: replyOf(call, { _tag: "Unknown" })
-})
+export const unknownAnswer = (call: CallMessage): Executed =>
+  answers(replyOf(call, { _tag: "Unknown" }))
 
-export const expiredAnswer = (call: CallMessage): Executed => ({
-  _tag: "Answers",
-  result: refusalReply(call, expired)
-})
+export const expiredAnswer = (call: CallMessage): Executed => answers(refusalReply(call, expired))
 
 /** Of a call that its sender may repeat and the worker may not, or the other way round. Another worker may have begun it. */
 export const unlikeAnswer = ({ begun_at }: ToolDelivery, call: CallMessage): Executed =>
-  begun_at === undefined
-    ? { _tag: "Answers", result: refusalReply(call, declaredUnlike) }
-    : unknownAnswer(call)
+  begun_at === undefined ? answers(refusalReply(call, declaredUnlike)) : unknownAnswer(call)
 
-export const unreadableAnswer = (delivery: ToolDelivery): Executed => ({
-  _tag: "Answers",
-  result: refusalReply(unreadCallOf(delivery), unreadable),
-  dead: unreadable.message
-})
+export const unreadableAnswer = (delivery: ToolDelivery): Executed =>
+  answers(refusalReply(unreadCallOf(delivery), unreadable), unreadable.message)
 
 /** Of a call that was delivered too often; `why` is what operators read. */
-export const undeliveredAnswer = (call: CallMessage, why: string): Executed => ({
-  _tag: "Answers",
-  result: refusalReply(call, undelivered),
-  dead: why
-})
+export const undeliveredAnswer = (call: CallMessage, why: string): Executed =>
+  answers(refusalReply(call, undelivered), why)
 
 export const isUnknown = (result: ResultMessage): boolean => readReply(result)._tag === "Unknown"

@@ -8,16 +8,16 @@
  * tools: [tool(refund, body)]      // in the worker
  * ```
  */
-import { Clock, Effect, Exit, Option, Result } from "effect"
 import type { Tracer } from "effect"
+import { Clock, Effect, Exit, Option, Result } from "effect"
 import { readJson } from "../../../src/value/BoundedJson.ts"
 import type { Spend } from "../../../src/cost/Spending.ts"
+import type { ToolError } from "../../../src/error/ToolError.ts"
 import {
   ToolTerminalError,
   ToolTransientError,
   ToolUserError
 } from "../../../src/error/ToolError.ts"
-import type { ToolError } from "../../../src/error/ToolError.ts"
 import type { Governance } from "../../../src/tool/Governance.ts"
 import { declaredSpec } from "../../../src/tool/DeclaredSpec.ts"
 import type {
@@ -32,21 +32,54 @@ import { traceparentOf } from "../../../src/run/Nesting.ts"
 import type { CallMessage, ResultMessage } from "../../../src/queue/CallMessage.ts"
 import { misdeclared } from "../../../src/tool/MisdeclaredTool.ts"
 import type { AnySchema } from "../../../src/tool/ToolCodec.ts"
+import type { Reply } from "../../../src/queue/ToolMessage.ts"
 import {
   call_length_max,
   readReply,
   remote_provider,
   spentIn
 } from "../../../src/queue/ToolMessage.ts"
-import type { Reply } from "../../../src/queue/ToolMessage.ts"
-import { isDispatched, isRepeatable, toolKeyOf } from "../../../src/tool/ToolSpec.ts"
 import type { ToolSpec } from "../../../src/tool/ToolSpec.ts"
+import { isDispatched, isRepeatable, toolKeyOf } from "../../../src/tool/ToolSpec.ts"
+import type { ToolOffer } from "../../../src/queue/ToolOffer.ts"
+import { differingFields } from "../../../src/queue/ToolOffer.ts"
 import type { ToolMessageConflict, ToolQueueFull } from "../../../services/ToolQueue.ts"
 import { ToolQueue } from "../../../services/ToolQueue.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import { outcome_unknown_reason } from "../tool/FailedOutcome.ts"
-import { warnOfMissingWorkers } from "./RemoteOffers.ts"
 import { expired_reason } from "./QueueReply.ts"
+
+const warningOf = (
+  spec: ToolSpec,
+  offers: ReadonlyArray<ToolOffer>,
+  wait_ms: number
+): string | undefined => {
+  const available = offers.filter(({ available }) => available)
+  if (available.length === 0) {
+    return `no worker offers the tool "${toolKeyOf(spec)}" now; each call of it waits up to ${wait_ms} ms for one`
+  }
+  const differences = available.flatMap(({ provider, spec: offered }) => {
+    const fields = differingFields(spec, offered)
+    return fields.length === 0 ? [] : [`"${provider}" in ${fields.join(", ")}`]
+  })
+  return differences.length === 0
+    ? undefined
+    : `the tool "${toolKeyOf(spec)}" is declared here unlike at the worker ${[...new Set(differences)].join(" and ")}. Declare it alike at both ends`
+}
+
+/** Warns where no worker offers the tool now, or one offers it with other fields than are declared here. Never fails. */
+const warnOfMissingWorkers = (
+  queue: ToolQueue["Service"],
+  spec: ToolSpec,
+  wait_ms: number
+): Effect.Effect<void> =>
+  queue.list([toolKeyOf(spec)]).pipe(
+    Effect.map((offers) => warningOf(spec, offers, wait_ms)),
+    Effect.catch(({ message }) =>
+      Effect.succeed(`what workers offer of the tool "${toolKeyOf(spec)}" is not known: ${message}`)
+    ),
+    Effect.flatMap((warning) => (warning === undefined ? Effect.void : Effect.logWarning(warning)))
+  )
 
 export interface RemoteOptions extends Governance {
   readonly name: string

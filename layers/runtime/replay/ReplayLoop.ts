@@ -30,18 +30,15 @@ import { policyVersionOf } from "../tool/CallDigests.ts"
 import type { StartedWork } from "../tool/CallHost.ts"
 import * as Deadlines from "../tool/Deadlines.ts"
 import { makeFaultReporter } from "../tool/FaultReport.ts"
-import type { HandoffRefusal } from "../tool/Handoffs.ts"
-import { not_for_customers, notForCustomers } from "../tool/Handoffs.ts"
+import type { HandoffRefusal } from "../tool/UnresolvedCall.ts"
+import { not_for_customers, notForCustomers } from "../tool/UnresolvedCall.ts"
 import { callFinished, duplicateFinished } from "../tool/CallOutcome.ts"
 import type { RunHeld } from "../tool/HeldKeys.ts"
 import { isKeyReason } from "../tool/HeldKeys.ts"
 import * as ToolInvoker from "../tool/ToolInvoker.ts"
-import type { ReplayedCalls } from "./ReplayedCalls.ts"
-import { recallOf } from "./ReplayMemory.ts"
-import { authorizationsOf } from "./ReplayAuthorizations.ts"
-import { discardedFiles } from "./ReplayFiles.ts"
-import * as ReplayModel from "./ReplayModel.ts"
 import * as ReplayTools from "./ReplayTools.ts"
+import type { ReplayedCalls } from "./ReplayTools.ts"
+import { recallOf, recordedModel, discardedFiles, authorizationsOf } from "./RecordedServices.ts"
 
 export interface Options {
   readonly run: RunId
@@ -168,7 +165,7 @@ export const make = Effect.fnUntraced(function* (options: Options, wakeup: RunWa
     clock,
     deadlines,
     scheduler: yield* LoopScheduler.make(LoopScheduler.loops_per_turn),
-    model: model ?? ReplayModel.make(recording, stops.stopAtEnd),
+    model: model ?? recordedModel(recording, stops.stopAtEnd),
     directory: { all: directory.all, get: agentOf },
     invoker: {
       died: invoker.died,

@@ -9,22 +9,101 @@ import type { CallId } from "../../../src/value/Ids.ts"
 import { Cassette, erasedReplay, refusedReplay, routeOf } from "../../../src/replay/Cassette.ts"
 import { isErased } from "../../../src/replay/Erased.ts"
 import type { ToolFailure } from "../../../src/error/ToolError.ts"
-import { errorOfFailure } from "../../../src/error/ToolError.ts"
+import {
+  errorOfFailure,
+  failureOf,
+  ToolPolicyError,
+  ToolTerminalError
+} from "../../../src/error/ToolError.ts"
 import type { Recording } from "../../../src/replay/Recording.ts"
 import type { ReplayError, Situation } from "../../../src/replay/Cassette.ts"
 import type { ContextReader } from "../../../src/run/RunContext.ts"
-import type { CallSettled } from "../../../src/run/RunEvent.ts"
+import type { CallSettled, Outcome } from "../../../src/run/RunEvent.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { digestOf } from "../tool/CallDigests.ts"
 import type { AgentTool } from "../tool/CallHost.ts"
 import { handlerEffect } from "../tool/HandlerEffect.ts"
-import { ReplayedCalls } from "./ReplayedCalls.ts"
 
-export interface ReplayTools {
-  /** The agent with the tools of the replay. The same agent gives the same result each time. */
-  readonly agent: (agent: ResolvedAgent) => ResolvedAgent
-  readonly calls: ReplayedCalls
+/** What became of one call of a replay. */
+export interface ReplayedCall {
+  readonly call: CallId
+  readonly tool: string
+  /** `replayed`: the result came from the recording. `run`: the body ran. Otherwise the reason why neither was possible. */
+  readonly how: "replayed" | "run" | ReplayError["reason"]
 }
+
+/**
+ * The failure of a call that cannot be replayed. A tool that may not be replayed is refused by its policy; a result that is
+ * missing or erased cannot be obtained again.
+ */
+const failureOfRefusal = ({ message, reason: why }: ReplayError): ToolFailure => {
+  const reason = `REPLAY_${why.toUpperCase()}`
+  return failureOf(
+    why === "fail_loud"
+      ? new ToolPolicyError({ kind: "permission", reason, message })
+      : new ToolTerminalError({ kind: "internal", reason, message })
+  )
+}
+
+/**
+ * A recorded result: its outcome, its files and what the call spent. Limits count the spending, but no ledger is charged again.
+ */
+type RecordedResult = Pick<CallSettled, "files" | "outcome" | "spent">
+
+/** What became of each call that passed the gate, and what takes the place of the results of bodies. */
+export class ReplayedCalls {
+  readonly #calls: Array<ReplayedCall> = []
+  readonly #refusals = new Map<CallId, ReplayError>()
+  readonly #results = new Map<CallId, Partial<RecordedResult>>()
+
+  /** The calls, in the order in which they passed the gate. */
+  get calls(): ReadonlyArray<ReplayedCall> {
+    return this.#calls
+  }
+
+  /** Why a call could not be replayed; undefined if it could. */
+  refusalOf(call: CallId): ReplayError | undefined {
+    return this.#refusals.get(call)
+  }
+
+  /** `recorded`: only what the recorded call spent counts. */
+  addRun(call: CallId, tool: string, recorded: RecordedResult | undefined): void {
+    this.#calls.push({ call, tool, how: "run" })
+    this.#results.set(call, spentIn(recorded))
+  }
+
+  addReplayed(call: CallId, tool: string, result: RecordedResult): void {
+    this.#calls.push({ call, tool, how: "replayed" })
+    this.#results.set(call, result)
+  }
+
+  addRefused(call: CallId, error: ReplayError, recorded: RecordedResult | undefined): void {
+    this.#calls.push({ call, tool: error.tool, how: error.reason })
+    const outcome: Outcome = { _tag: "Failed", error: failureOfRefusal(error) }
+    this.#results.set(call, { ...spentIn(recorded), outcome })
+    this.#refusals.set(call, error)
+  }
+
+  /** The call's result with the recorded outcome, spending and files in place of those of its body. */
+  settled({ spent: own, ...made }: CallSettled): CallSettled {
+    const {
+      files,
+      outcome: recorded = made.outcome,
+      spent = own
+    } = this.#results.get(made.call) ?? {}
+    // The gate may still have refused the recorded result, because of its output schema or its size.
+    const outcome = made.outcome._tag === "Value" ? recorded : made.outcome
+    return {
+      ...made,
+      outcome,
+      ...(spent === undefined ? undefined : { spent }),
+      ...(files === undefined || outcome._tag !== "Value" ? undefined : { files })
+    }
+  }
+}
+
+const spentIn = (recorded: RecordedResult | undefined): Pick<RecordedResult, "spent"> =>
+  recorded?.spent === undefined ? {} : { spent: recorded.spent }
 
 /** Takes the place of a body's result on its way through the gate. */
 class BodyResult {
@@ -37,11 +116,6 @@ class BodyResult {
 
 /** The result of a call whose outcome is not a value; `ReplayedCalls` has the outcome. */
 const noValue = new BodyResult(() => Exit.succeed(null))
-
-/**
- * A recorded result: its outcome, its files and what the call spent. Limits count the spending, but no ledger is charged again.
- */
-type RecordedResult = Pick<CallSettled, "files" | "outcome" | "spent">
 
 /** The recorded results by tool name and arguments, in the order of the recording. */
 class RecordedResults {
@@ -86,8 +160,13 @@ const resultsOf = Effect.fnUntraced(function* (
   return results
 })
 
-const refuse = (calls: ReplayedCalls, call: CallId, error: ReplayError): BodyResult => {
-  calls.addRefused(call, error)
+const refuse = (
+  calls: ReplayedCalls,
+  call: CallId,
+  error: ReplayError,
+  recorded: RecordedResult | undefined
+): BodyResult => {
+  calls.addRefused(call, error, recorded)
   return noValue
 }
 
@@ -95,10 +174,10 @@ const replay = (
   calls: ReplayedCalls,
   tool: AgentTool,
   call: CallId,
-  { files, outcome }: RecordedResult
+  recorded: RecordedResult
 ): BodyResult => {
-  calls.addReplayed(call, tool.key, outcome)
-  if (files !== undefined) calls.addFiles(call, files)
+  const { outcome } = recorded
+  calls.addReplayed(call, tool.key, recorded)
   if (outcome._tag !== "Value") return noValue
   // A recording may be a file that somebody edited. A text in it that is not JSON is itself the result, which the tool's schema
   // accepts or refuses.
@@ -136,7 +215,7 @@ const recordedPrecondition = (
     const { approved_by, call } = context.call
     const refusal = refusals.get(call)
     if (refusal === undefined || (refusal.asked && approved_by === undefined)) return undefined
-    calls.addReplayed(call, tool.key, { _tag: "Failed", error: refusal.error })
+    calls.addReplayed(call, tool.key, { outcome: { _tag: "Failed", error: refusal.error } })
     return yield* errorOfFailure(refusal.error)
   })
 
@@ -176,19 +255,18 @@ const replayTool = (
       const { call } = context.call
       const isObject = typeof args === "object" && args !== null
       const found = yield* results.take(spec.name, isObject ? (given.get(args) ?? args) : args)
-      if (found?.spent !== undefined) calls.addSpending(call, found.spent)
       const situation: Situation = { ...spec, recorded: found !== undefined }
       const route = routeOf(situation)
       if (route === "run") {
-        calls.addRun(call, tool.key)
+        calls.addRun(call, tool.key, found)
         return yield* handlerEffect(tool.handler, args, context)
       }
       if (route === "fail" || found === undefined) {
-        return refuse(calls, call, refusedReplay(tool.key, situation))
+        return refuse(calls, call, refusedReplay(tool.key, situation), found)
       }
       const { outcome } = found
       return outcome._tag === "Value" && isErased(outcome.json)
-        ? refuse(calls, call, erasedReplay(tool.key))
+        ? refuse(calls, call, erasedReplay(tool.key), found)
         : replay(calls, tool, call, found)
     })
   }
@@ -197,14 +275,15 @@ const replayTool = (
 export const make = Effect.fnUntraced(function* (
   digest: Digest.Digest["Service"],
   recording: Recording
-): Effect.fn.Return<ReplayTools> {
+) {
   const results = yield* resultsOf(digest, recording)
   const refusals = refusalsOf(recording)
   const calls = new ReplayedCalls()
   const agents = new WeakMap<ResolvedAgent, ResolvedAgent>()
   return {
     calls,
-    agent: (agent) => {
+    /** The agent with the tools of the replay. The same agent gives the same result each time. */
+    agent: (agent: ResolvedAgent): ResolvedAgent => {
       const known = agents.get(agent)
       if (known !== undefined) return known
       const tools = [...agent.tools].map(

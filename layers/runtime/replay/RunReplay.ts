@@ -4,14 +4,19 @@
  * person is asked, and nothing is written anywhere else.
  */
 import { Effect } from "effect"
-import { Digest } from "effect/crypto"
 import type { SecureRandom } from "effect/crypto"
+import { Digest } from "effect/crypto"
 import type { Past } from "../../../src/conversation/Compaction.ts"
 import { firstDifference } from "../../../src/replay/Divergence.ts"
 import type { Divergence } from "../../../src/replay/Divergence.ts"
-import type { JournalEntry } from "../../../src/run/RunEvent.ts"
+import type { JournalEntry, ApprovalRequested } from "../../../src/run/RunEvent.ts"
 import { fold } from "../../../src/run/RunFold.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
+import { canonical } from "../../../src/value/Canonical.ts"
+import type { RunId } from "../../../src/value/Ids.ts"
+import { Principal } from "../../../src/principal/Principal.ts"
+import type { Recording } from "../../../src/replay/Recording.ts"
+import { decideApproval, expireApproval } from "../../../src/run/RunCommand.ts"
 import type { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { AgentMemories } from "../../../services/AgentMemory.ts"
 import type { RunJournal } from "../../../services/RunJournal.ts"
@@ -21,11 +26,68 @@ import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import { run as runLoop } from "../loop/RunLoop.ts"
 import { makeWakeup, wakeRun } from "../loop/RunWakeup.ts"
 import type { LoopFailure } from "../loop/RunWriter.ts"
-import * as ReplayAnswers from "./ReplayAnswers.ts"
-import type { ReplayedCall } from "./ReplayedCalls.ts"
+import type { ReplayedCall } from "./ReplayTools.ts"
 import * as ReplayLoop from "./ReplayLoop.ts"
-import { withoutWrites } from "./ReplayMemory.ts"
+import { withoutWrites } from "./RecordedServices.ts"
 import { readEntries } from "./ReplayReport.ts"
+import { boundDigest } from "../tool/CallDigests.ts"
+
+/** The open questions of a run. */
+const openRequests = (state: RunState): ReadonlyArray<ApprovalRequested> => {
+  const questions: Array<ApprovalRequested> = []
+  if (state.question !== undefined) questions.push(state.question)
+  for (const { phase } of state.open) {
+    // A replay asks no client, so there are no questions to clients.
+    if (phase._tag !== "AwaitingApproval") continue
+    if (phase.request._tag === "ApprovalRequested") questions.push(phase.request)
+  }
+  return questions
+}
+
+/** The key by which questions are matched: the call for a question about a limit, the tool and arguments for any other. */
+const subjectOf = (request: ApprovalRequested): string =>
+  request.limit === undefined ? `${request.tool_key} ${canonical(request.arguments)}` : request.call
+
+const late = Number.MAX_SAFE_INTEGER
+
+/** Answers questions as they were answered in the recording, by the same person, so that nobody is asked. */
+const makeAnswers = (
+  digest: Digest.Digest["Service"],
+  journal: RunJournal["Service"],
+  run: RunId,
+  recording: Recording
+) => {
+  const left = Map.groupBy(recording.questions, ({ request }) => subjectOf(request))
+  /** False = the recording has no such question, or no answer to it. */
+  return Effect.fnUntraced(function* (state: RunState, request: ApprovalRequested) {
+    const same = left.get(subjectOf(request)) ?? []
+    // The question of the same call comes first. Another model than the recorded one may ask it at another call.
+    const place = same.findIndex((each) => each.request.call === request.call)
+    const [found] = same.splice(Math.max(place, 0), 1)
+    if (found?.answer === undefined) return false
+    const { answer } = found
+    const { approval, call } = request
+    if (answer._tag === "ApprovalClosed") {
+      if (answer.how !== "expired" || request.expires_at === undefined) return false
+      yield* Effect.ignore(journal.amend(run, (now) => expireApproval(now, call, approval, late)))
+      return true
+    }
+    const { approvers } = request
+    const { by, decision } = answer
+    const { tenant } = state.accepted
+    // The desk checked whether the person may decide when the decision was recorded.
+    const roles = approvers.length === 0 ? (["approver"] as const) : approvers
+    const verdict = {
+      call,
+      approval,
+      decision,
+      by: new Principal({ id: by, tenant, roles }),
+      digest: yield* boundDigest(digest, { ...request, run_id: run, tenant }, decision)
+    }
+    yield* Effect.ignore(journal.amend(run, (now) => decideApproval(now, verdict, 0)))
+    return true
+  })
+}
 
 export interface RunReplayed {
   /** The first difference from the recording. With another model there are usually many, and this is the first of them. */
@@ -49,7 +111,7 @@ const replay = Effect.fnUntraced(function* (options: Options) {
   const wakeup = makeWakeup()
   const { calls, loop, stops } = yield* ReplayLoop.make(options, wakeup)
   const { journal, reader } = loop
-  const answers = ReplayAnswers.make(yield* Digest.Digest, journal, run, recording)
+  const answer = makeAnswers(yield* Digest.Digest, journal, run, recording)
   yield* journal.create(run, 1, recording.accepted)
   const claim = yield* Effect.orDie((yield* RunOwnership).claim(run, ReplayLoop.replayOwner))
   const { address, tenant } = recording.accepted
@@ -69,8 +131,8 @@ const replay = Effect.fnUntraced(function* (options: Options) {
     last_append_at = undefined
     hasWaited = true
     let answered = 0
-    for (const request of ReplayAnswers.openRequests(state)) {
-      if (yield* answers.answer(state, request)) answered++
+    for (const request of openRequests(state)) {
+      if (yield* answer(state, request)) answered++
     }
     if (answered === 0) yield* stops.stopUnanswered
     wakeRun(wakeup)

@@ -12,16 +12,16 @@
 import { Context, Effect, Exit, Option, Tracer } from "effect"
 import type { Prices } from "../../../src/cost/PriceTable.ts"
 import type { NestedRuns } from "../../../src/run/NestedRuns.ts"
-import { ToolTerminalError } from "../../../src/error/ToolError.ts"
 import { nestedRunsOf } from "../../../src/run/NestedRuns.ts"
+import { ToolTerminalError } from "../../../src/error/ToolError.ts"
 import { contextFor } from "../../../src/run/RunContext.ts"
 import type { CallContext, GovernedContext } from "../../../src/tool/GovernedTool.ts"
 import { businessKey } from "../../../src/tool/Idempotency.ts"
 import { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ActorContext, AgentTool, CallHost, Fork } from "./CallHost.ts"
 import { ActorBase } from "./CallHost.ts"
-import type { SpendingMeter } from "./CallSpending.ts"
-import { spendingMeterOf } from "./CallSpending.ts"
+import type { SpendingMeter } from "./CallOutcome.ts"
+import { spendingMeterOf } from "./CallOutcome.ts"
 
 /** What all bodies of one tool share for one actor. */
 export interface BodyContext {

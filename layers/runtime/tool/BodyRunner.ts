@@ -1,28 +1,97 @@
 /**
  * What every strategy of a body needs: its handler as an Effect over its services, a bound of its time, its idempotency
- * key, and the reconciliation of a lost call.
+ * key, the reconciliation of a lost call, and whether one that failed is tried again: inside one call, for tools that declare a
+ * retry policy, so that the model and the loop see one call.
  */
 import type { Clock } from "effect"
-import { Cause, Context, Effect, Exit, Tracer } from "effect"
+import { Cause, Context, Effect, Exit, Tracer, Random } from "effect"
 import type { Digest } from "effect/crypto"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { ToolHandler } from "../../../src/tool/GovernedTool.ts"
 import type { CallId } from "../../../src/value/Ids.ts"
+import { sideEffectIdentity } from "../../../src/tool/Idempotency.ts"
+import type { ToolError } from "../../../src/error/ToolError.ts"
+import { failureOf, isToolError } from "../../../src/error/ToolError.ts"
+import { isRetried, retryWaitMs } from "../../../src/tool/RetryPolicy.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
+import type { ToolAttemptObserver } from "../../../services/ToolAttemptObserver.ts"
 import type { BodyContext, BodyContextOptions, BodyContexts } from "./BodyContext.ts"
 import { HandlerContext, makeBodyContexts } from "./BodyContext.ts"
 import { callIdempotencyKey, sideEffectIdempotencyKey } from "./CallDigests.ts"
 import type { AgentTool, CallHost, Fork } from "./CallHost.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import { handlerEffect } from "./HandlerEffect.ts"
-import { callIdentityOf } from "./IdempotencyIndex.ts"
 import type { Reconciliation } from "./Reconciliation.ts"
+import { reconciliation_unknown, reconciliationOf } from "./Reconciliation.ts"
 import { callFinished } from "./CallOutcome.ts"
 import { toolsStopped } from "./GateRefusal.ts"
 import { failedOutcome, outcomeOfCause, timeoutError } from "./FailedOutcome.ts"
-import { reconciliation_unknown, reconciliationOf } from "./Reconciliation.ts"
-import type { RetryServices } from "./RetryDecision.ts"
 import { strippedBody } from "./StrippedBody.ts"
+
+interface RetryServices {
+  readonly clock: Clock.Clock
+  /** Called with each attempt that failed in a way that the policy covers. Absent = none. */
+  readonly attempted?: ReadonlyArray<ToolAttemptObserver>
+  /** Has the kill switch been turned on meanwhile? Nothing more is sent then. Absent = there is no switch. */
+  readonly isStopped?: (host: CallHost) => boolean
+}
+
+/** One attempt that did not succeed. */
+interface FailedAttempt {
+  /** From 1. */
+  readonly attempt: number
+  /** Undefined = the attempt ran out of time. */
+  readonly exit: Exit.Exit<unknown, unknown> | undefined
+  /** In ms since 1970. */
+  readonly started_at: number
+}
+
+/** The attempt's failure; undefined for a defect or a failure of no class, which no policy covers. */
+const toolErrorOf = (
+  tool: AgentTool,
+  exit: Exit.Exit<unknown, unknown> | undefined
+): ToolError | undefined => {
+  if (exit === undefined) return timeoutError(tool.spec.timeout_ms)
+  if (Exit.isSuccess(exit)) return undefined
+  const error = Cause.findErrorOption(exit.cause)
+  return error._tag === "Some" && isToolError(error.value) ? error.value : undefined
+}
+
+/** Waits until the next attempt is due, and gives true; false at once where there is none, and after the wait where it is stopped. */
+export const waitForRetry = Effect.fnUntraced(function* (
+  { attempted = [], clock, isStopped }: RetryServices,
+  { host, tool }: { readonly host: CallHost; readonly tool: AgentTool },
+  { attempt, exit, started_at }: FailedAttempt
+) {
+  const { retry } = tool.spec
+  const error = toolErrorOf(tool, exit)
+  if (retry === undefined || error === undefined || !isRetried(retry, error)) return false
+  const wait_ms =
+    attempt < retry.max_attempts
+      ? retryWaitMs(retry, attempt, error, yield* Random.next)
+      : undefined
+  if (attempted.length > 0) {
+    const { arguments: args, id } = host.call()
+    const fact = {
+      run: host.run,
+      call: id,
+      tenant: host.accepted.tenant,
+      trace_id: host.accepted.trace_id,
+      agent_name: host.agent.spec.name,
+      tool_name: tool.spec.name,
+      arguments: args,
+      attempt,
+      error: failureOf(error),
+      willRetry: wait_ms !== undefined,
+      started_at,
+      ended_at: clock.currentTimeMillisUnsafe()
+    }
+    for (const observe of attempted) observe(fact)
+  }
+  if (wait_ms === undefined) return false
+  yield* Effect.sleep(wait_ms)
+  return isStopped?.(host) !== true
+})
 
 export interface BodyServices extends RetryServices, BodyContextOptions {
   readonly digest: Digest.Digest["Service"]
@@ -151,7 +220,7 @@ const falsePrecondition = (tool: string) =>
     `the precondition of "${tool}" gave false: to refuse a call it fails with one of the four errors`
   )
 
-export const make = (services: BodyServices): BodyRunner => {
+export const makeBodyRunner = (services: BodyServices): BodyRunner => {
   const { digest } = services
   const contextsOf = makeBodyContexts(services)
   const exitWithin = makeExitWithin(services.deadlines)
@@ -188,7 +257,7 @@ export const make = (services: BodyServices): BodyRunner => {
       return { effect: withoutHidden(traced, host), body }
     },
     keyOf: (host, call, tool) => {
-      const identity = callIdentityOf(tool, host.call())
+      const identity = sideEffectIdentity(tool.spec, host.call().arguments)
       return identity === undefined
         ? callIdempotencyKey(digest, host.run, call)
         : sideEffectIdempotencyKey(digest, host, tool.spec.idempotency?.scope ?? "run", identity)

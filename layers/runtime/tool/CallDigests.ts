@@ -3,6 +3,7 @@
  */
 import { Context, Effect } from "effect"
 import { Digest } from "effect/crypto"
+import type { Approval, Decision } from "../../../src/approval/Approval.ts"
 import type { ShownApproval } from "../../../src/approval/ShownApproval.ts"
 import { shownOf } from "../../../src/approval/ShownApproval.ts"
 import type { Json } from "../../../src/value/Canonical.ts"
@@ -54,6 +55,23 @@ export const approvalDigest = (
   run: RunId,
   call: CallId
 ): Effect.Effect<string> => digestOf(digest, { ...proposal, run, call })
+
+/** What a decision on a question is bound to: the arguments that the person saw, or those that replace them. */
+export const boundDigest = (
+  digest: Digest.Digest["Service"],
+  question: Pick<Approval, "call" | "digest" | "policy_version" | "run_id" | "tenant" | "tool_key">,
+  decision: Decision
+): Effect.Effect<string> => {
+  const { call, policy_version, run_id, tenant, tool_key: tool } = question
+  return decision._tag === "Modify"
+    ? approvalDigest(
+        digest,
+        { tenant, tool, arguments: decision.arguments, policy_version },
+        run_id,
+        call
+      )
+    : Effect.succeed(question.digest)
+}
 
 /** A digest of everything that a person is shown, so that a decision stands only for what was shown. */
 export const shownDigest = (

@@ -1,5 +1,6 @@
 /**
- * What the end of a body means for its call: the encoded result, or a failure of one of the four classes.
+ * What the end of a body means for its call: the encoded result, or a failure of one of the four classes, with what the body
+ * spent on models until then.
  */
 import { Cause, Exit, Result } from "effect"
 import { cutText, isBeyondBytes } from "../../../src/value/CutText.ts"
@@ -12,12 +13,31 @@ import type { CallSettled, Outcome, Repeats } from "../../../src/run/RunEvent.ts
 import { resultJson } from "../../../src/tool/ResultJson.ts"
 import type { Permission } from "../../../src/tool/SideEffects.ts"
 import { isDispatched } from "../../../src/tool/ToolSpec.ts"
+import type { Prices } from "../../../src/cost/PriceTable.ts"
+import type { ModelSpent, Spending } from "../../../src/cost/Spending.ts"
+import { modelUseOf, addModelUse } from "../../../src/cost/Spending.ts"
 import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
-import { attachedTo } from "./AttachedFiles.ts"
-import { withSpending } from "./CallSpending.ts"
+import { attachedTo } from "./StoredParts.ts"
 import { callCatching } from "../fiber/Catching.ts"
 import { strippedCause, strippedJson } from "./StrippedBody.ts"
 import { exceptionBehind, failedOutcome, outcomeOfCause, withException } from "./FailedOutcome.ts"
+
+/** Adds a report to the spending of a call of one tool. */
+export type SpendingMeter = (host: CallHost, spent: ModelSpent) => void
+
+/** `prices` undefined = tokens are counted, and nothing is costed. */
+export const spendingMeterOf =
+  (tool: string, prices: Prices | undefined): SpendingMeter =>
+  (host, spent) => {
+    const use = modelUseOf(prices, host.agent.spec.name, spent)
+    host.spent = { tool, uses: addModelUse(host.spent?.uses ?? [], use) }
+  }
+
+/** The input with what the call's body has spent; the input itself where it spent nothing. */
+const withSpending = <Input extends { readonly spent?: Spending }>(
+  { spent }: CallHost,
+  input: Input
+): Input => (spent === undefined ? input : { ...input, spent })
 
 const refusedResult = (reason: string, message: string): Outcome =>
   failedOutcome(new ToolTerminalError({ kind: "internal", reason, message }))
@@ -160,8 +180,12 @@ export const duplicateFinished = (
   }
 })
 
-const outcomeOfExit = (tool: AgentTool, exit: Exit.Exit<unknown, unknown>): Outcome =>
-  Exit.isSuccess(exit) ? valueOf(tool, exit.value) : outcomeOfCause(exit.cause)
+const outcomeOfExit = (
+  tool: AgentTool,
+  exit: Exit.Exit<unknown, unknown>,
+  hidden?: ReadonlyArray<string>
+): Outcome =>
+  Exit.isSuccess(exit) ? valueOf(tool, exit.value, hidden) : outcomeOfCause(exit.cause)
 
 const outcomeOfDefect = (defect: unknown): Outcome => outcomeOfCause(Cause.die(defect))
 
@@ -172,12 +196,9 @@ const hidingOutcomeOfExit = (
   hidden: ReadonlyArray<string>
 ): Outcome =>
   callCatching(
-    (success: Exit.Exit<unknown, unknown>, secrets: ReadonlyArray<string>) =>
-      Exit.isSuccess(success)
-        ? valueOf(tool, success.value, secrets)
-        : outcomeOfCause(success.cause),
-    exit,
-    hidden,
+    () => outcomeOfExit(tool, exit, hidden),
+    undefined,
+    undefined,
     (defect) => outcomeOfCause(strippedCause(Cause.die(defect), hidden))
   )
 

@@ -3,12 +3,10 @@
  * dangerous and tools that can never run are logged at the start.
  */
 import { Clock, Effect, Option } from "effect"
-import type { Scope } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import type { AuthorizedAction } from "../../../src/permission/Authorization.ts"
 import { authorizedBy } from "../../../src/permission/Authorization.ts"
 import { warningsOf } from "../../../src/permission/Policy.ts"
-import type { MisdeclaredPolicy } from "../../../src/permission/PolicyCheck.ts"
 import { AgentDirectory, CustomerAgents } from "../../../services/AgentDirectory.ts"
 import { AuthorizationRecords } from "../../../services/AuthorizationRecords.ts"
 import { ConversationStore } from "../../../services/ConversationStore.ts"
@@ -26,30 +24,11 @@ import * as HeldKeys from "./HeldKeys.ts"
 import * as ProviderToolGate from "./ProviderToolGate.ts"
 import { capabilityWarnings } from "./ToolGate.ts"
 import * as ToolGuards from "./ToolGuards.ts"
-import * as Handoffs from "./Handoffs.ts"
+import { makeHandoffRefusal } from "./UnresolvedCall.ts"
 import * as ToolInvoker from "./ToolInvoker.ts"
 
-export interface GovernedInvoker {
-  readonly invoker: ToolInvoker.ToolInvoker
-  readonly providerTools: ProviderToolGate.ProviderToolGate
-  /** Part of every approval digest. */
-  readonly policy_version: string
-}
-
 /** Limits and circuits live as long as the scope. Fails where the policy cannot be right. */
-export const make = Effect.fnUntraced(function* (
-  deadlines: Deadlines
-): Effect.fn.Return<
-  GovernedInvoker,
-  MisdeclaredPolicy,
-  | AgentDirectory
-  | Digest.Digest
-  | IdempotencyKeys
-  | RunReader
-  | Scope.Scope
-  | SecureRandom.SecureRandom
-  | ToolRegistry
-> {
+export const make = Effect.fnUntraced(function* (deadlines: Deadlines) {
   const directory = yield* AgentDirectory
   const digest = yield* Digest.Digest
   const registry = yield* ToolRegistry
@@ -79,7 +58,7 @@ export const make = Effect.fnUntraced(function* (
     guards: yield* ToolGuards.make(directory.all.flatMap(({ tools }) => [...tools.values()])),
     attempted: yield* ToolAttemptObservers,
     agentOf: (name) => directory.get(name),
-    handoffRefusal: Handoffs.make(
+    handoffRefusal: makeHandoffRefusal(
       Option.getOrUndefined(yield* Effect.serviceOption(ConversationStore)),
       yield* CustomerAgents
     ),
@@ -94,5 +73,6 @@ export const make = Effect.fnUntraced(function* (
     ...(killSwitch === undefined ? undefined : { killSwitch })
   })
   const providerTools = yield* ProviderToolGate.make(policy, directory, killSwitch)
+  // The version is part of every approval digest.
   return { invoker, providerTools, policy_version }
 })

@@ -13,7 +13,7 @@ import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { BodyRunner, DispatchedCall } from "./BodyRunner.ts"
 import { withRedecodedArgs } from "./BodyRunner.ts"
 import { dispatchRouteOf } from "./CallDigests.ts"
-import type { AgentTool, StartBody } from "./CallHost.ts"
+import type { AgentTool } from "./CallHost.ts"
 import { bodyFinished, bodyOutcome, callLost } from "./CallOutcome.ts"
 import {
   failedOutcome,
@@ -21,8 +21,8 @@ import {
   isOutcomeUnknowable,
   withPossibleSideEffect
 } from "./FailedOutcome.ts"
-import { attemptMs, dispatchGraceMs, waitUntilOver } from "./LostAttempt.ts"
 import type { Reconciliation } from "./Reconciliation.ts"
+import { attemptMs, dispatchGraceMs, waitUntilOver } from "./Reconciliation.ts"
 
 /** How often one owner of the run sends a call that did not happen. */
 const sends_max = 3
@@ -150,7 +150,8 @@ class WriteInputs {
   }
 }
 
-const write = Effect.fnUntraced(function* (
+/** Gives the end of the call; undefined = its dispatch does not stand. */
+export const writeReconcilably = Effect.fnUntraced(function* (
   runner: BodyRunner,
   given: DispatchedCall
 ): Effect.fn.Return<RunInput | undefined, never, AgentMemory> {
@@ -184,12 +185,3 @@ const write = Effect.fnUntraced(function* (
     if (isLast) return inputs.ofOutcome(failedOutcome(notDone(tool)))
   }
 })
-
-/** Starts the reconcilable writes of one tool. */
-export const make =
-  (runner: BodyRunner, tool: AgentTool): StartBody =>
-  (host, call, args) => ({
-    effect: Effect.flatMap(runner.keyOf(host, call, tool), (key) =>
-      write(runner, { host, call, tool, args, key })
-    )
-  })

@@ -2,7 +2,7 @@
  * What a tool's answer about a lost call means for the call. Where the tool cannot say, the outcome stays unknown; it is
  * never guessed.
  */
-import { Cause, Exit } from "effect"
+import { Cause, Exit, Clock, Effect } from "effect"
 import { isToolError } from "../../../src/error/ToolError.ts"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
 import type { Reconciled } from "../../../src/tool/GovernedTool.ts"
@@ -12,6 +12,30 @@ import type { CallHost, AgentTool } from "./CallHost.ts"
 import { strippedToolError } from "./StrippedBody.ts"
 import { withPossibleSideEffect, failedOutcome } from "./FailedOutcome.ts"
 import { exceptionOf } from "./FaultReport.ts"
+
+// How long an attempt of a reconcilable write may act. Each process measures by its own monotonic clock, because a wall clock
+// that was set ahead would make an attempt seem over that still acts.
+
+/** A dispatch that takes longer than this begins no body: a later owner may reconcile the call by then. */
+const dispatch_ms_max = 5_000
+
+/** The longest time between the beginning of a dispatch and that of its body, in ms. */
+export const dispatchGraceMs = ({ spec }: AgentTool): number =>
+  Math.min(spec.timeout_ms, dispatch_ms_max)
+
+/** The longest time between the beginning of a dispatch and the end of its body, in ms. */
+export const attemptMs = (tool: AgentTool): number => dispatchGraceMs(tool) + tool.spec.timeout_ms
+
+/**
+ * Waits until an attempt of an earlier owner is over: as long as an attempt can take, from now on, because that owner
+ * dispatches nothing any more. `over_at`, in ms since 1970, shortens nothing; it lengthens the wait, up to twice, where the
+ * tool's timeout was longer then.
+ */
+export const waitUntilOver = Effect.fnUntraced(function* (tool: AgentTool, over_at: number) {
+  const left_ms = over_at - (yield* Clock.currentTimeMillis)
+  const attempt_ms = attemptMs(tool)
+  yield* Effect.sleep(Math.max(attempt_ms, Math.min(left_ms, 2 * attempt_ms)))
+})
 
 export type Reconciliation =
   | { readonly _tag: "Settled"; readonly outcome: Outcome }

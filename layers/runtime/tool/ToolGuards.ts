@@ -13,6 +13,7 @@ import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { RateLimit } from "../../../src/tool/ToolSpec.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { CallHost, AgentTool } from "./CallHost.ts"
+import { callFinished } from "./CallOutcome.ts"
 import { failedOutcome } from "./FailedOutcome.ts"
 
 type GuardedBody = Effect.Effect<RunInput | undefined, never, AgentMemory>
@@ -31,19 +32,15 @@ const approved_wait_ms_max = 600_000
 /** The wait while another call probes a tool whose circuit is open. */
 const probe_wait_ms = 1_000
 
-const limited = (tool: AgentTool, retry_after_ms: number): ToolTransientError =>
+const refusedForNow = (
+  reason: "CIRCUIT_OPEN" | "RATE_LIMITED",
+  message: string,
+  retry_after_ms: number
+): ToolTransientError =>
   new ToolTransientError({
     kind: "external",
-    reason: "RATE_LIMITED",
-    message: `"${tool.spec.name}" is called too often.`,
-    retry_after_ms: Math.max(1, Math.ceil(retry_after_ms))
-  })
-
-const open = (tool: AgentTool, retry_after_ms: number): ToolTransientError =>
-  new ToolTransientError({
-    kind: "external",
-    reason: "CIRCUIT_OPEN",
-    message: `"${tool.spec.name}" failed too often and is left alone for a while.`,
+    reason,
+    message,
     retry_after_ms: Math.max(1, Math.ceil(retry_after_ms))
   })
 
@@ -91,7 +88,13 @@ const withRateLimit =
       onFailure: ({ reason }) =>
         // A limiter that fails limits nothing.
         reason._tag === "RateLimitExceeded"
-          ? Effect.fail(limited(tool, Duration.toMillis(reason.retryAfter)))
+          ? Effect.fail(
+              refusedForNow(
+                "RATE_LIMITED",
+                `"${tool.spec.name}" is called too often.`,
+                Duration.toMillis(reason.retryAfter)
+              )
+            )
           : body
     })
   }
@@ -100,8 +103,9 @@ const withCircuitBreaker =
   (breaker: CircuitBreaker.CircuitBreaker, tool: AgentTool): Admit =>
   (_, body) =>
     Effect.mapError(breaker.execute(body, { key: tool.key, classify: outcomeOf }), ({ reason }) =>
-      open(
-        tool,
+      refusedForNow(
+        "CIRCUIT_OPEN",
+        `"${tool.spec.name}" failed too often and is left alone for a while.`,
         reason._tag === "CircuitOpen" ? Duration.toMillis(reason.retryAfter) : probe_wait_ms
       )
     )
@@ -120,11 +124,7 @@ const admitOrRefuse = Effect.fnUntraced(function* (
     const wait = admitted.failure.retry_after_ms ?? probe_wait_ms
     waited += wait
     if (!isApproved || waited > approved_wait_ms_max) {
-      const refused: RunInput = {
-        _tag: "Finished",
-        settled: { _tag: "CallSettled", call, outcome: failedOutcome(admitted.failure) }
-      }
-      return refused
+      return callFinished(call, failedOutcome(admitted.failure))
     }
     yield* Effect.sleep(wait)
   }

@@ -51,7 +51,7 @@ import {
   toolsStopped
 } from "./GateRefusal.ts"
 import { outcomeOfCause } from "./FailedOutcome.ts"
-import { callIdentityOf } from "./IdempotencyIndex.ts"
+import { sideEffectIdentity } from "../../../src/tool/Idempotency.ts"
 import type { RunHeld } from "./HeldKeys.ts"
 import * as IdempotentCalls from "./IdempotentCalls.ts"
 import * as ToolBody from "./ToolBody.ts"
@@ -251,7 +251,7 @@ export const make = (services: Services): ToolInvoker => {
     }
     // A dispatch consumed its approval: it is sent again with its key, without another approval.
     const needsApproval = permission === "ask" && !isDispatched
-    const identity = callIdentityOf(tool, host.call())
+    const identity = sideEffectIdentity(tool.spec, host.call().arguments)
     return identity === undefined
       ? startBody(host, gate, args.value, needsApproval)
       : startIdentified(host, gate, identity, args.value, needsApproval)

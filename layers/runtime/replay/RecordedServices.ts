@@ -1,0 +1,145 @@
+/**
+ * What a replay has in place of the services of a run: the recorded turns, recall and authorisations, a memory that is only read,
+ * and a store of files that keeps nothing.
+ */
+import { Effect, Exit, Context } from "effect"
+import type { Recording } from "../../../src/replay/Recording.ts"
+import { stepKey } from "../../../src/value/Ids.ts"
+import type { Turn } from "../../../src/run/RunDecider.ts"
+import { promptText } from "../../../src/memory/RecalledLines.ts"
+import { MemoryRefused } from "../../../src/memory/MemoryRefused.ts"
+import { FileNotFound } from "../../../src/conversation/Part.ts"
+import type { Authorized, AuthorizedAction } from "../../../src/permission/Authorization.ts"
+import type { ModelGateway, ModelRequest } from "../../../services/ModelGateway.ts"
+import { media_unsupported, ModelError } from "../../../services/ModelGateway.ts"
+import { AgentMemory } from "../../../services/AgentMemory.ts"
+import { StoreError } from "../../../services/StoreError.ts"
+import { BlobStore } from "../../../services/BlobStore.ts"
+import type { Recall } from "../loop/PromptMemory.ts"
+
+/** At each step the turn that was recorded for it. `onEnd` runs when the loop wants a turn that the recording does not have; that turn never completes. */
+export const recordedModel = (
+  recording: Recording,
+  onEnd: Effect.Effect<void>
+): ModelGateway["Service"] => {
+  const { compactions, turns } = recording
+  return {
+    turn: (request) => {
+      const key = stepKey(request.frame, request.step)
+      if (request.purpose === "summary") {
+        const cut = compactions.get(key)?.find(({ how }) => how === "summarised")
+        const summary = cut?.own?.summary ?? cut?.history?.summary
+        return cut === undefined || summary === undefined
+          ? Exit.fail(unrecorded(key, "a summary"))
+          : Exit.succeed(summaryTurn(summary.text, cut))
+      }
+      const turned = turns.get(key)
+      if (turned !== undefined) {
+        const { _tag, frame: _frame, given: _given, step: _step, ...turn } = turned
+        return Exit.succeed(turn)
+      }
+      return failureOf(recording, request) ?? Effect.andThen(onEnd, Effect.never)
+    }
+  }
+}
+
+const unrecorded = (place: string, what: string) =>
+  new ModelError({
+    kind: "configuration",
+    reason: "cassette_diverged",
+    message: `the recording holds ${what} for no step ${place}`
+  })
+
+const summaryTurn = (
+  text: string,
+  { cost, model, usage }: Pick<Turn, "cost" | "model" | "usage">
+): Turn => ({
+  text,
+  calls: [],
+  finish: "stop",
+  ...(usage === undefined ? undefined : { usage }),
+  ...(model === undefined ? undefined : { model }),
+  ...(cost === undefined ? undefined : { cost })
+})
+
+const kinds: Readonly<Record<string, ModelError["kind"]>> = {
+  graph_stopped: "refused",
+  [media_unsupported]: "configuration",
+  model_configuration: "configuration",
+  model_refused: "refused",
+  model_transient: "transient"
+}
+
+/**
+ * The recorded failure of a turn: its run stopped because of it, or its specialist's call failed. Undefined = it did not fail.
+ */
+const failureOf = (
+  { calls, stopping }: Recording,
+  { frame }: ModelRequest
+): Exit.Exit<never, ModelError> | undefined => {
+  const call = calls.find(({ id }) => (id as string) === frame)
+  const failed =
+    call?.outcome?._tag === "Failed"
+      ? call.outcome.error
+      : stopping?.by === "runtime"
+        ? { reason: stopping.reason, message: stopping.message ?? "" }
+        : undefined
+  if (failed === undefined) return undefined
+  const { message, reason = "" } = failed
+  const kind = kinds[reason]
+  if (kind === undefined) return undefined
+  const stated = reason === "graph_stopped" || reason === media_unsupported ? { reason } : undefined
+  return Exit.fail(new ModelError({ kind, message, ...stated }))
+}
+
+/** Gives the recorded recall: its lines, or its failure. If the recorded run recalled nothing, there are no lines. */
+export const recallOf =
+  ({ recalled }: Recording): Recall =>
+  () => {
+    const { failure, lines = [], tokens = 0 } = recalled ?? {}
+    return failure === undefined
+      ? Effect.succeed({ lines, text: promptText(lines), tokens })
+      : Effect.fail(new StoreError({ message: failure }))
+  }
+
+const refused = Effect.fail(
+  new MemoryRefused({ reason: "replay", message: "a replay changes no memories" })
+)
+
+/** The memory with which the replay's tools run: the live one, which they cannot write to. */
+export const withoutWrites = (live: Context.Context<AgentMemory>): Context.Context<AgentMemory> => {
+  const { get, list, recall } = Context.get(live, AgentMemory)
+  return AgentMemory.context(
+    AgentMemory.of({
+      get,
+      list,
+      recall,
+      remember: () => refused,
+      undo: () => refused,
+      endRun: () => Effect.succeed({ promoted: 0, dropped: 0 }),
+      endConversation: Effect.succeed({ promoted: 0, dropped: 0 })
+    })
+  )
+}
+
+/** Accepts what a body or another model makes, so that it is described as usual, and keeps nothing. */
+export const discardedFiles: BlobStore["Service"] = BlobStore.of({
+  put: () => Effect.void,
+  hold: (_, { digest }) => Effect.fail(new FileNotFound({ digest })),
+  get: () => Effect.succeed(undefined),
+  read: () => Effect.succeed(undefined),
+  heldBy: () => Effect.succeed([]),
+  withdraw: () => Effect.succeed(0),
+  release: () => Effect.void,
+  collect: () => Effect.succeed(0)
+})
+
+/** The same agents may take the same actions as in the recording without asking anybody, whatever is authorised now. */
+export const authorizationsOf =
+  ({ calls }: Recording) =>
+  ({ agent, tool_key }: AuthorizedAction): Effect.Effect<Authorized | undefined> =>
+    Effect.succeed(
+      calls.findLast(
+        ({ authorized }) => authorized?.agent === agent && authorized.tool_key === tool_key
+      )?.authorized
+    )
