@@ -14,7 +14,8 @@ import * as Samples from "../contracts/Samples.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import type { BegunSideEffect, CallHost } from "../../layers/runtime/tool/CallHost.ts"
-import { callIdentityOf, make as makeOnce } from "../../layers/runtime/tool/IdempotentCalls.ts"
+import { sideEffectIdentity } from "../../src/tool/Idempotency.ts"
+import { make as makeOnce } from "../../layers/runtime/tool/IdempotentCalls.ts"
 import { failedOutcome } from "../../layers/runtime/tool/FailedOutcome.ts"
 import * as H from "./Harness.ts"
 
@@ -235,7 +236,7 @@ describe("the idempotency index", () => {
         _tag: "Finished",
         settled: { _tag: "CallSettled", call: id, outcome }
       }
-      const { effect } = once(host, tool!, callIdentityOf(tool!, own)!, () => ({
+      const { effect } = once(host, tool!, sideEffectIdentity(tool!.spec, own.arguments)!, () => ({
         effect: Exit.succeed(finished)
       }))
       yield* Effect.provideService(effect, AgentMemory, {} as AgentMemory["Service"])

@@ -39,8 +39,7 @@ import type { TaskStore } from "../../../services/TaskStore.ts"
 import type { ToolStops } from "../../../services/ToolStops.ts"
 import { dispatched_topic } from "../../../services/TaskStore.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
-import * as CheckedPrices from "../../runtime/directory/CheckedPrices.ts"
-import * as CheckedProviderTools from "../../runtime/directory/CheckedProviderTools.ts"
+import * as CheckedAgents from "../../runtime/directory/CheckedAgents.ts"
 import * as DeclaredPriceBook from "../../runtime/directory/DeclaredPriceBook.ts"
 import * as JournalAudit from "../../runtime/actor/JournalAudit.ts"
 import * as LocalAgentDirectory from "../../runtime/directory/LocalAgentDirectory.ts"
@@ -157,8 +156,7 @@ const drainOnClose: Layer.Layer<never, never, TaskDispatch> = Layer.effectDiscar
 const make = <E, R>(options: Options<E, R>) => {
   const crypto = Layer.merge(NodeCrypto.layerDigest, PooledRandom.layer)
   const { graphs = [] } = options
-  const checks = Layer.merge(CheckedProviderTools.layer, CheckedPrices.layer)
-  const agents = Layer.merge(checks, ToolRegistryTelemetry.layer).pipe(
+  const agents = Layer.merge(CheckedAgents.layer, ToolRegistryTelemetry.layer).pipe(
     Layer.provideMerge(LocalAgentDirectory.layer([...options.agents, ...graphs.map(graphAgent)])),
     // Checked before the directory is built: its error about a missing tool would not name the node of the graph.
     Layer.provide(checkedGraphs(graphs)),

@@ -10,7 +10,7 @@ import type { AgentMemories } from "../../../services/AgentMemory.ts"
 import type { Stores as DurableStores } from "../../../services/Stores.ts"
 import * as GatewayAgentMemory from "../../memory/GatewayAgentMemory.ts"
 import * as MemoryRetention from "../../memory/MemoryRetention.ts"
-import * as FileGarbageCollection from "../../runtime/tool/FileGarbageCollection.ts"
+import { garbageCollection } from "../../runtime/tool/StoredParts.ts"
 import { StoredUnitsMax } from "../../ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../../ephemeral/EphemeralStores.ts"
 import type { DirectoryInUse, DirectoryUnusable } from "../../sql/engine/DirectoryLock.ts"
@@ -54,7 +54,7 @@ const Sweeps = Context.Reference<boolean>("troupe/compose/Sweeps", { defaultValu
 
 const sweeps = Layer.unwrap(
   Effect.map(Sweeps, (on) =>
-    on ? Layer.merge(MemoryRetention.layer, FileGarbageCollection.layer) : Layer.empty
+    on ? Layer.merge(MemoryRetention.layer, garbageCollection) : Layer.empty
   )
 )
 

@@ -181,10 +181,7 @@ export const makeActor = (
   share: undefined
 })
 
-/**
- * A sweep found `head` as the first unfinished run of the actor's address: the actor reads its journal if that is longer
- * than what it has read, because a wakeup from another process may have been lost.
- */
+/** A sweep found `head` as the first unfinished run: the actor reads a longer journal, as a wakeup may have been lost. */
 export const wakeIfBehind = ({ run, wakeup }: Actor, head: RunHead): void => {
   // Where the first unfinished run is another one, the claimed run has ended elsewhere.
   if (head.run_id === run ? head.length > wakeup.seenLength : run !== undefined) wakeRun(wakeup)

@@ -231,10 +231,7 @@ const claimFirst = Effect.fnUntraced(function* (
   return remove(host, actor, undefined)
 })
 
-/**
- * Claims and runs one run after the other, and gives why it stopped. Fails with FencedOff when another process has claimed
- * the run.
- */
+/** Runs one run after the other, and gives why it stopped. Fails with FencedOff when another process has claimed the run. */
 const runUntilPause = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor

@@ -40,9 +40,8 @@ import { begun_length, traceRun } from "./RunSpans.ts"
 import type { Feed, ToolOutput } from "../feed/Feed.ts"
 
 /**
- * What one run at work here shows to those who watch its conversation. Most steps show no piece of a turn in progress, and what
- * is committed reaches watchers by the journal's listener: for neither is the conversation looked up (bench row `send`, 1,000
- * runs).
+ * What one run at work here shows to those who watch its conversation, which is not looked up for most steps: they show no piece
+ * of a turn, and what is committed reaches watchers by the journal's listener (bench row `send`, 1,000 runs).
  */
 class RunFeed {
   readonly #feed: Feed
@@ -293,10 +292,7 @@ const endMemory = (memory: AgentMemory["Service"], run: RunId) =>
     Effect.logWarning("the memory of a run was not passed on", { run_id: run, reason: message })
   )
 
-/**
- * Runs it until it ends, is parkable (`RunHead.parkable`), or has drained. `hasWaited`: it waited in this actor until now, so
- * its open questions are in memory already.
- */
+/** Runs it until it ends, is parkable, or has drained. `hasWaited`: in this actor, so its questions are in memory already. */
 export const continueRun = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor,

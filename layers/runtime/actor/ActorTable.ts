@@ -155,10 +155,7 @@ export class ActorTable {
     this.#amended.delete(run)
   }
 
-  /**
-   * At most `limit` actors, of one tenant or of all of them: those in the process, then those whose run is parked, then those
-   * that crashed too often.
-   */
+  /** At most `limit` actors, of one tenant or of all: in the process, then with parked runs, then those that crashed too often. */
   list(limit: number, only: Tenant | undefined): ReadonlyArray<ActorInfo> {
     const found: Array<ActorInfo> = []
     const show = ({ address, restarts, run, state, tenant }: Actor) => {

@@ -4,6 +4,7 @@
  */
 import { Cause, Effect, Exit, Result } from "effect"
 import { truncateUnits } from "../../../src/value/CutText.ts"
+import { memoised } from "../../../src/value/Memoised.ts"
 import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
 import type { ContextReader, RunContext } from "../../../src/run/RunContext.ts"
 import {
@@ -88,18 +89,14 @@ interface ReadContext {
 
 const nothing: ReadContext = { context: undefined, secrets: undefined }
 
-/**
- * Checks the context of a message to an agent. Fails where the agent, or a tool that may take part, cannot read it. Who reads
- * contexts is looked up once for each agent.
- */
+/** Checks the context of a message to an agent. Fails where the agent, or a tool that may take part, cannot read it. */
 export const contextReaders = (directory: AgentDirectory["Service"]) => {
-  const known = new WeakMap<ResolvedAgent, Readers>()
+  const readersFor = memoised((agent: ResolvedAgent) => readersOf(directory, agent))
   return (
     agent: ResolvedAgent,
     context: RunContext | undefined
   ): Effect.Effect<ReadContext, InvalidInput> => {
-    let readers = known.get(agent)
-    if (readers === undefined) known.set(agent, (readers = readersOf(directory, agent)))
+    const readers = readersFor(agent)
     return context === undefined && readers.all.length === 0
       ? Exit.succeed(nothing)
       : Effect.fromResult(read(readers, context))

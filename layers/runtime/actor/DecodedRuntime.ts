@@ -27,10 +27,7 @@ interface Services {
 
 const actorsLimit = Entries.limitUpTo(100_000)
 
-/**
- * Fails with `missing` for a customer that did not send the task's message. The error is made only then: most of what it
- * costs is its stack (bench row `send`).
- */
+/** Fails for a customer that did not send the task, with an error made only then, for its stack (bench row `send`). */
 const failUnlessSender = <E>(
   by: Principal,
   right: RightName,

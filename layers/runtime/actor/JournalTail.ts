@@ -128,10 +128,7 @@ const removed = Effect.suspend(
 
 type ReadFailure = InvalidInput | RunQuarantined | StoreError | JournalError
 
-/**
- * Fails for a cursor in a run that the conversation has not accepted yet: its watcher would miss all runs before that one. A run
- * that was removed since has been accepted.
- */
+/** Fails for a cursor in a run that was not accepted yet: its watcher would miss all runs before that one. */
 const failIfAhead = Effect.fnUntraced(function* (
   tasks: TaskStore["Service"],
   { after: { ordinal }, conversation, tenant }: Watched

@@ -90,10 +90,7 @@ const wakeAmended =
     background(Effect.ignore(wakeAmendedRun(actors, run)))
   }
 
-/**
- * Has a run that nobody has at work claimed with its amendment, where its actor can be started here. Such a claim holds all
- * events of the run, so it is not made where it would wait long to be loaded.
- */
+/** Has a run that nobody has at work claimed with its amendment, where it can be loaded soon: the claim holds all its events. */
 const claimantOf = (
   { hosting, loading, memory, owner, table }: ActorHost,
   owners: Owners

@@ -108,10 +108,7 @@ const traceOfSender = ({ span, tracer }: FiberCache, run: RunId): Trace => {
 /** The trace of the message whose run has this id. */
 export type TraceOf = (run: RunId) => Trace
 
-/**
- * Sends in a span of its own where a tracer listens. `Effect.fn` would capture a stack for each message, also where none does
- * (bench row `send`).
- */
+/** Sends in a span where a tracer listens. `Effect.fn` would capture a stack also where none does (bench row `send`). */
 export const sendTraced = <A, E, R>(
   name: string,
   send: (traceOf: TraceOf) => Effect.Effect<A, E, R>

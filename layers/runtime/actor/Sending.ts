@@ -177,10 +177,7 @@ const isAgentConflict = (error: {
 }): error is AddressConflict | IdempotencyConflict =>
   error._tag === "AddressConflict" || error._tag === "IdempotencyConflict"
 
-/**
- * Keeps the secrets of a message for its run, before the run may begin. Sent again by the same sender, the message gives them to
- * the run that it named before.
- */
+/** Keeps the secrets of a message before its run may begin. Sent again by its sender, it gives them to the run from before. */
 const makeAcceptWithSecrets =
   <E extends { readonly _tag: string }>(known: RunSecrets, accept: Accept<E>) =>
   (task: Task, secrets: KeptSecrets, by: Principal) =>

@@ -115,10 +115,7 @@ class FeedReader extends Deadline implements OpenFeed<Failure> {
     if (this.index === -1) deadlines.arm(this, watch_ms)
   }
 
-  /**
-   * Without a cleanup for interruptions, which each wait would have to allocate (bench row `send`, 1,000 runs): to resume an
-   * interrupted wait does nothing.
-   */
+  /** No cleanup, which each wait would allocate (bench row `send`, 1,000 runs): to resume an interrupted one does nothing. */
   readonly #woken = Effect.callback<void>((resume) => this.whenAvailable(() => resume(Exit.void)))
 
   readonly #nextWoken = Effect.flatMap(this.#woken, () => this.#next())

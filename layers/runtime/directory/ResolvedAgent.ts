@@ -1,7 +1,7 @@
 /**
  * One agent of the directory, resolved: each tool and each specialist that its definition names, or what is wrong with it.
  */
-import { Effect, Result, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import type { Digest } from "effect/crypto"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import type { Declared } from "../../../src/agent/DeclaredAgent.ts"
@@ -90,78 +90,77 @@ const misdeclared = (spec: AgentSpec, field: string, value: string, problem: str
 const noAgent = ({ specs }: Services, name: string): string =>
   `there is no agent "${name}".${suggestNames(name, [...specs.keys()])}`
 
-const checkLimits = ({ isPriced }: Services, spec: AgentSpec) =>
-  spec.limits.cost_max === undefined || isPriced
-    ? Result.void
-    : Result.fail(
-        misdeclared(
-          spec,
-          "limits.cost_max",
-          spec.limits.cost_max,
-          "a bound on cost needs prices: give the runtime a price table"
-        )
-      )
+/** What is wrong with a definition. */
+type Problem = readonly [field: string, value: string, problem: string]
 
-const checkGroups = ({ registry }: Services, spec: AgentSpec) => {
+const failFor = (spec: AgentSpec, problem: Problem | undefined) =>
+  problem === undefined ? Effect.void : Effect.fail(misdeclared(spec, ...problem))
+
+const limitsProblem = (
+  { isPriced }: Services,
+  { limits: { cost_max } }: AgentSpec
+): Problem | undefined =>
+  cost_max === undefined || isPriced
+    ? undefined
+    : ["limits.cost_max", cost_max, "a bound on cost needs prices: give the runtime a price table"]
+
+const groupsProblem = (
+  { registry }: Services,
+  { groups, groups_by_role = {} }: AgentSpec
+): Problem | undefined => {
   const known = new Set([...known_groups, ...registry.all.map((tool) => groupOf(tool.spec))])
-  for (const [field, named] of [
-    ["groups", spec.groups ?? []],
-    ["groups_by_role", Object.values(spec.groups_by_role ?? {}).flat()]
-  ] as const) {
-    const unknown = named.find((group) => !known.has(group))
-    if (unknown !== undefined) {
-      const problem = `no tool is of the group "${unknown}".${suggestNames(unknown, [...known])}`
-      return Result.fail(misdeclared(spec, field, unknown, problem))
-    }
+  const byRole = Object.values(groups_by_role).flat()
+  const named = { groups: groups ?? [], groups_by_role: byRole }
+  for (const [field, given] of Object.entries(named)) {
+    const unknown = given.find((group) => !known.has(group))
+    if (unknown === undefined) continue
+    return [
+      field,
+      unknown,
+      `no tool is of the group "${unknown}".${suggestNames(unknown, [...known])}`
+    ]
   }
-  const odd = Object.values(spec.groups_by_role ?? {})
-    .flat()
-    .find((group) => spec.groups !== undefined && !spec.groups.includes(group))
+  const odd = byRole.find((group) => groups !== undefined && !groups.includes(group))
   return odd === undefined
-    ? Result.void
-    : Result.fail(
-        misdeclared(
-          spec,
-          "groups_by_role",
-          odd,
-          `a role is given the group ${odd}, which is none of the agent's groups`
-        )
-      )
+    ? undefined
+    : [
+        "groups_by_role",
+        odd,
+        `a role is given the group ${odd}, which is none of the agent's groups`
+      ]
 }
 
 /** What the provider runs is declared, once each, and under names that are not those of the agent's tools. */
-const checkProviderTools = (spec: AgentSpec, modelTools: ReadonlyArray<ModelTool>) => {
+const providerToolsProblem = (
+  spec: AgentSpec,
+  modelTools: ReadonlyArray<ModelTool>
+): Problem | undefined => {
   const seen = new Set<string>()
   for (const each of providerToolsOf(spec.provider_tools ?? [])) {
     const id = providerToolId(each)
-    if (seen.has(id)) {
-      return Result.fail(misdeclared(spec, "provider_tools", id, `${id} is declared twice`))
-    }
+    if (seen.has(id)) return ["provider_tools", id, `${id} is declared twice`]
     seen.add(id)
     if (modelTools.some(({ name }) => name === each.tool)) {
-      const message = `one of the agent's own tools has the name ${each.tool}: leave one of them out`
-      return Result.fail(misdeclared(spec, "provider_tools", id, message))
+      const problem = `one of the agent's own tools has the name ${each.tool}: leave one of them out`
+      return ["provider_tools", id, problem]
     }
   }
-  return Result.void
+  return undefined
 }
 
+const toolOf = ({ registry }: Services, spec: AgentSpec, name: string) =>
+  Effect.mapError(Effect.fromResult(registry.resolve(name)), ({ message }) =>
+    misdeclared(spec, "tools", name, message)
+  )
+
 /** Tools by their plain names, without those of groups that the agent does not have. */
-const toolsOf = Effect.fnUntraced(function* ({ registry }: Services, spec: AgentSpec) {
+const toolsOf = Effect.fnUntraced(function* (services: Services, spec: AgentSpec) {
   const tools = new Map<string, GovernedTool<AgentMemory>>()
   for (const name of spec.tools) {
-    const tool = yield* Effect.fromResult(
-      Result.mapError(registry.resolve(name), ({ message }) =>
-        misdeclared(spec, "tools", name, message)
-      )
-    )
+    const tool = yield* toolOf(services, spec, name)
     if (tools.has(tool.spec.name)) {
-      return yield* misdeclared(
-        spec,
-        "tools",
-        name,
-        `two tools have the plain name ${tool.spec.name}`
-      )
+      const problem = `two tools have the plain name ${tool.spec.name}`
+      return yield* misdeclared(spec, "tools", name, problem)
     }
     if (spec.groups !== undefined && !spec.groups.includes(groupOf(tool.spec))) continue
     tools.set(tool.spec.name, tool)
@@ -169,10 +168,7 @@ const toolsOf = Effect.fnUntraced(function* ({ registry }: Services, spec: Agent
   return tools
 })
 
-/**
- * Has the agent nothing to work with, neither tools nor others to delegate to? As a specialist it is left out, because its
- * supervisor can say by itself whatever it would.
- */
+/** Has it neither tools nor others to delegate to? As a specialist it is left out: its supervisor can say whatever it would. */
 const isIdle = ({ provider_tools = [], specialists, tools }: AgentSpec): boolean =>
   tools.length === 0 && provider_tools.length === 0 && specialists.length === 0
 
@@ -282,17 +278,13 @@ const contextOf = Effect.fnUntraced(function* (spec: AgentSpec, { context }: Dec
 
 /** The functions of the agent, by the plain names of its tools, and the texts of their code, which the definition is pinned by. */
 const turnPartsOf = Effect.fnUntraced(function* (
-  { digest, registry }: Services,
+  services: Services,
   spec: AgentSpec,
   declared: Declared
 ) {
   const offers = new Map<string, Declared["offers"][string]>()
   for (const [name, offer] of Object.entries(declared.offers)) {
-    const tool = yield* Effect.fromResult(
-      Result.mapError(registry.resolve(name), ({ message }) =>
-        misdeclared(spec, "tools", name, message)
-      )
-    )
+    const tool = yield* toolOf(services, spec, name)
     offers.set(tool.spec.name, offer)
   }
   const context = yield* contextOf(spec, declared)
@@ -306,7 +298,12 @@ const turnPartsOf = Effect.fnUntraced(function* (
     forTurn:
       instructions === undefined && offers.size === 0
         ? undefined
-        : DeclaredTurns.make({ digest, instructions, offers, context: context?.shown })
+        : DeclaredTurns.make({
+            digest: services.digest,
+            instructions,
+            offers,
+            context: context?.shown
+          })
   }
 })
 
@@ -317,15 +314,14 @@ export const resolveAgent = Effect.fnUntraced(function* (
   declared?: Declared
 ) {
   const { digest } = services
-  yield* Effect.fromResult(checkLimits(services, spec))
-  yield* Effect.fromResult(checkGroups(services, spec))
+  yield* failFor(spec, limitsProblem(services, spec) ?? groupsProblem(services, spec))
   const tools = yield* toolsOf(services, spec)
   const { delegations, specialists } = yield* specialistsOf(services, spec, tools)
   const governed = [...tools.values()]
   const taken = new Set([...tools.keys(), ...specialists.keys()])
   const { handoffs, transfers } = yield* handoffsOf(services, spec, taken)
   const modelTools = [...governed.map(shownToModel), ...delegations, ...transfers]
-  yield* Effect.fromResult(checkProviderTools(spec, modelTools))
+  yield* failFor(spec, providerToolsProblem(spec, modelTools))
   const takes =
     spec.takes === undefined
       ? undefined

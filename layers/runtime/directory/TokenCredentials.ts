@@ -24,17 +24,24 @@ export interface Credential {
 
 /** Longer tokens are refused without hashing them, so that a long header costs no CPU time. */
 const token_length_max = 1_000
-/** Digests of texts, and stored tokens by them. */
-const tokenLookup = (digest: Digest.Digest["Service"], tokens: AccessTokens["Service"]) => {
+
+const make = Effect.fnUntraced(function* (credentials: ReadonlyArray<Credential>) {
+  const digest = yield* Digest.Digest
+  const tokens = yield* AccessTokens
+  const known = yield* Effect.forEach(credentials, ({ principal, sha256 }) =>
+    Effect.map(Effect.orDie(Effect.fromResult(Hex.decode(sha256))), (bytes) => ({
+      bytes,
+      principal
+    }))
+  )
   const hash = (text: string) => digest.digest(Digest.sha256, new TextEncoder().encode(text))
-  const hexOf = (text: string) => Effect.map(hash(text), (bytes) => Hex.encode(bytes))
-  const now = Clock.currentTimeMillis
 
   /** The stored token of a text, in force or not. A text with a wrong checksum costs no read. */
-  const stored = Effect.fnUntraced(function* (text: string, sha256: Effect.Effect<string>) {
+  const stored = Effect.fnUntraced(function* (text: string, bytes: Uint8Array) {
     const bare = withoutChecksum(text)
-    if (bare === undefined || withChecksum(bare, yield* hexOf(bare)) !== text) return undefined
-    return yield* tokens.find(yield* sha256)
+    if (bare === undefined || withChecksum(bare, Hex.encode(yield* hash(bare))) !== text)
+      return undefined
+    return yield* tokens.find(Hex.encode(bytes))
   })
 
   /** A use that cannot be written keeps nobody out. */
@@ -47,20 +54,6 @@ const tokenLookup = (digest: Digest.Digest["Service"], tokens: AccessTokens["Ser
         )
       : Effect.void
 
-  return { hash, hexOf, noteUse, now, stored }
-}
-
-const make = Effect.fnUntraced(function* (credentials: ReadonlyArray<Credential>) {
-  const digest = yield* Digest.Digest
-  const tokens = yield* AccessTokens
-  const known = yield* Effect.forEach(credentials, ({ principal, sha256 }) =>
-    Effect.map(Effect.orDie(Effect.fromResult(Hex.decode(sha256))), (bytes) => ({
-      bytes,
-      principal
-    }))
-  )
-  const { hash, noteUse, now, stored } = tokenLookup(digest, tokens)
-
   const verify = Effect.fnUntraced(function* (token: Redacted.Redacted) {
     const text = Redacted.value(token)
     if (text.length === 0 || text.length > token_length_max) return yield* new Unauthorized()
@@ -71,11 +64,8 @@ const make = Effect.fnUntraced(function* (credentials: ReadonlyArray<Credential>
       if (Mac.timingSafeEqual(each.bytes, bytes)) listed = each.principal
     }
     if (listed !== undefined) return listed
-    const found = yield* stored(
-      text,
-      Effect.sync(() => Hex.encode(bytes))
-    )
-    const at = yield* now
+    const found = yield* stored(text, bytes)
+    const at = yield* Clock.currentTimeMillis
     if (found === undefined || !isInForce(found, at)) return yield* new Unauthorized()
     yield* noteUse(found, at)
     return new Principal({ id: found.principal, tenant: found.tenant, roles: found.roles })

@@ -40,10 +40,7 @@ const followed_max = 1_024
 
 /** Woken when there is something to look at. `isUnknown`: the journal may have what the watcher's queue knows nothing of. */
 export interface WakeWatcher {
-  /**
-   * It waits for the outcome of a run: it is not woken at entries that cannot end the wait until 16 of them wait, and is given no
-   * pieces of turns in progress.
-   */
+  /** It waits for a run's outcome: not woken for other entries until 16 wait, and given no pieces of turns in progress. */
   readonly isPatient?: boolean
   wake(isUnknown: boolean): void
 }

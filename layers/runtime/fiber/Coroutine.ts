@@ -11,9 +11,8 @@ import type { LoopScheduler } from "./LoopScheduler.ts"
 const exit_key = "~effect/Exit" satisfies keyof Exit.Success<unknown>
 
 /**
- * Is it its own result, which is taken as it is, because a fiber would cost more than what it does (bench row `step`)? False also
- * for what is no Effect, such as the number that a handler in JavaScript may give: its fiber
- * fails.
+ * Is it its own result, which costs less to take than a fiber (bench row `step`)? False also for what is no Effect, such as the
+ * number that a handler in JavaScript may give: its fiber fails.
  */
 export const isDone = <A, E, R>(effect: Effect.Effect<A, E, R>): effect is Exit.Exit<A, E> =>
   typeof effect === "object" && effect !== null && exit_key in effect
@@ -90,10 +89,7 @@ export class Coroutine<A, E, R = never> {
     return Effect.flatMap(woken, () => this.#passes())
   }
 
-  /**
-   * Continues it in the fiber that runs it, from anywhere: an approver's request has an asynchronous context of its own, in
-   * which no tool of a run may run.
-   */
+  /** Continues it in its own fiber, from anywhere: no tool may run in the asynchronous context of an approver's request. */
   wake(): void {
     if (!this.#sleeps) return
     if (this.#resumeFiber === undefined) this.#isWoken = true

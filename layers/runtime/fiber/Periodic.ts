@@ -5,10 +5,7 @@
 import { Effect } from "effect"
 import type { Cause, Scope } from "effect"
 
-/**
- * Runs `work` every `ms`, the first time after `first_ms`. A failure is reported by `failed`, by default in the log, and the work
- * is repeated all the same.
- */
+/** Runs `work` every `ms`, first after `first_ms`. `failed` reports a failure, and the work is repeated all the same. */
 export const startPeriodic = <E>(
   ms: number,
   work: Effect.Effect<unknown, E>,

@@ -62,10 +62,7 @@ const input = (
   }
 })
 
-/**
- * What the turn that summarised has cost. Its tokens are an estimate where the provider counted none and the run has a bound on
- * them; `record` is what it was given to read.
- */
+/** What the summary has cost; its tokens are estimated where nobody counted them and they are bounded. `record`: what it read. */
 const spent = (
   { prices }: Services,
   { agent, meter, state }: CompactionSubject,
@@ -85,10 +82,7 @@ const spent = (
   }
 }
 
-/**
- * The compaction that the turn needs, as a finished Effect unless a model has to write a summary. Undefined where
- * there is nothing to leave out: then the turn is made as it is.
- */
+/** The compaction that the turn needs, finished unless a model has to summarise. Undefined: there is nothing to leave out. */
 export const compaction = (
   services: Services,
   subject: CompactionSubject,

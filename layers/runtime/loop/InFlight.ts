@@ -58,10 +58,7 @@ export class InFlight {
     this.#loop.giveBack(running)
   }
 
-  /**
-   * Starts work, for which so many bytes were taken. True if it was done at once: then it has completed, and nothing of it is in
-   * flight.
-   */
+  /** Starts work, for which so many bytes were taken. True if it was done at once: then nothing of it is in flight. */
   start(work: Work, bytes: number): boolean {
     this.#bytes = bytes
     return this.#launch(work, this.#loop.begin(work))

@@ -11,6 +11,7 @@ import type { Measure } from "../../../src/conversation/TokenEstimate.ts"
 import { entryMost, entrySize, sizeOf } from "../../../src/conversation/PromptSize.ts"
 import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
 import type { FrameId } from "../../../src/value/Ids.ts"
+import { memoised } from "../../../src/value/Memoised.ts"
 import { rootFrame } from "../../../src/value/Ids.ts"
 import type { FrameState, RunState } from "../../../src/run/RunState.ts"
 import { memoryEntry } from "./PromptMemory.ts"
@@ -29,21 +30,14 @@ export interface Weights {
   readonly of: (agent: ResolvedAgent) => AgentWeights
 }
 
-export const make = (tokenizer: Tokenizer): Weights => {
-  const agents = new WeakMap<ResolvedAgent, AgentWeights>()
-  return {
-    of: (agent) => {
-      let known = agents.get(agent)
-      if (known === undefined) {
-        const { instructions, model } = agent.spec
-        const measure: Measure = (text) => tokenizer.count(text, model)
-        const fixed = measure(instructions) + measure(JSON.stringify(agent.modelTools))
-        agents.set(agent, (known = { measure, fixed }))
-      }
-      return known
-    }
-  }
-}
+export const make = (tokenizer: Tokenizer): Weights => ({
+  of: memoised((agent) => {
+    const { instructions, model } = agent.spec
+    const measure: Measure = (text) => tokenizer.count(text, model)
+    const fixed = measure(instructions) + measure(JSON.stringify(agent.modelTools))
+    return { measure, fixed }
+  })
+})
 
 /** Tokens of an earlier run as a whole, counted once however many runs are shown it (bench row `http`). */
 const chapterTokens = (chapter: Chapter, measure: Measure): number =>
@@ -96,10 +90,7 @@ export class PromptMeter {
     this.#past = past
   }
 
-  /**
-   * The conversation before the run as the frame is shown it, and what the run was told of memory: the supervisor's alone;
-   * the same list until it is cut.
-   */
+  /** What the supervisor's frame is shown of the conversation before the run and of memory: the same list until it is cut. */
   history(state: RunState, frame: FrameState): ReadonlyArray<TranscriptEntry> {
     if (frame.id !== rootFrame) return nothing
     const known = this.#shown

@@ -69,10 +69,7 @@ interface RunSnapshot {
 }
 
 export interface Finish {
-  /**
-   * `ended`: the run is over. `parkable`: only people can move it. `drained`: the process is stopping. `crowded`: it makes room
-   * for others.
-   */
+  /** `ended`: it is over. `parkable`: only people can move it. `drained`: the process stops. `crowded`: it makes room for others. */
   readonly how: "ended" | "parkable" | "drained" | "crowded"
   readonly state: RunState
   /** How long it has been at work, in ms. */

@@ -9,11 +9,6 @@
  */
 import type { Tenant } from "../../../src/value/Ids.ts"
 
-/**
- * How large the results of each tool are expected to be, in UTF-16 units: the largest of late, which is forgotten slowly. A tool
- * that has returned nothing yet counts for much, so that a crowd of first calls does not fill the memory.
- */
-
 /** Of a tool that has returned nothing yet. */
 const unknown_units = 500_000
 const units_min = 4_096

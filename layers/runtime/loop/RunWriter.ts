@@ -157,10 +157,7 @@ export class RunWriter {
     return durable
   }
 
-  /**
-   * Folds the state anew and decides the same inputs again, until their events are durable. Fails where another owner has
-   * the run, or where the journal does not answer.
-   */
+  /** Folds anew and decides the same inputs again, until durable. Fails for another owner, or a journal that does not answer. */
   appendAnew(refused: Refusal): Effect.Effect<void, LoopFailure> {
     return RunWriter.#appendAnew(this, refused)
   }
@@ -174,10 +171,7 @@ export class RunWriter {
     )
   }
 
-  /**
-   * Runs a body inside the journal's transaction, with its dispatch and its result. False: it may not be dispatched; `write`
-   * of the same dispatch gives the call its result.
-   */
+  /** Runs a body in the journal's transaction. False: it may not be dispatched, and `write` of its dispatch gives it its result. */
   transact(transaction: Transaction): Effect.Effect<boolean, LoopFailure, AgentMemory> {
     return RunWriter.#transact(this, transaction)
   }

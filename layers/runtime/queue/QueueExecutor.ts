@@ -47,10 +47,7 @@ import { servedTools, workerAgent } from "./ServedTools.ts"
 import type { Reconciliation } from "../tool/Reconciliation.ts"
 import { attemptMs, waitUntilOver, reconciliation_unknown } from "../tool/Reconciliation.ts"
 
-/**
- * When an earlier delivery began a call that may not be done twice, in ms since 1970. Undefined = the call may be run: no
- * delivery began it, or its tool only reads or is idempotent.
- */
+/** When an earlier delivery began a call that may not be done twice, in ms since 1970; undefined = the call may be run. */
 const unrepeatableBegunAt = (
   { begun_at }: ToolDelivery,
   tool: AgentTool | undefined
@@ -110,10 +107,7 @@ const makeLostCalls = (
 
   return {
     reconcile,
-    /**
-     * Waits until the attempt of an earlier delivery cannot act any more. Returns at once where no attempt began, where the tool can
-     * do the call twice, and where it cannot reconcile.
-     */
+    /** Waits until the attempt of an earlier delivery is over. Returns at once where none began, or nothing is to be reconciled. */
     waitUntilOver: (delivery: ToolDelivery): Effect.Effect<void> => {
       const gate = reconcilingGateOf(delivery)
       const begun_at = unrepeatableBegunAt(delivery, gate?.tool)

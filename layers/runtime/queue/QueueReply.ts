@@ -51,10 +51,7 @@ const undelivered = new ToolTerminalError({
 
 const decodeCall = Schema.decodeUnknownExit(CallMessage)
 
-/**
- * Undefined = the delivery is no call. The tool is the one that the message was routed by, so that a name in the payload
- * cannot reach another.
- */
+/** Undefined = it is no call. The tool is the one that it was routed by: a name in the payload cannot reach another. */
 export const callMessageOf = ({ id, payload, tool }: ToolDelivery): CallMessage | undefined => {
   const { depth_max, values_max } = bounds_default
   // A queue may be anybody's: what is judged is what is run.

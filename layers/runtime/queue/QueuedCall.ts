@@ -52,10 +52,7 @@ const textIn = (
   return typeof value === "string" ? value : undefined
 }
 
-/**
- * Whether the sender may repeat the call and the worker's tool may not, or the other way round: then a side effect could happen
- * twice, whichever end loses the call.
- */
+/** May one of sender and worker's tool repeat the call, and the other not? Then a side effect could happen twice. */
 export const isDeclaredUnlike = (
   { metadata }: CallMessage,
   tool: AgentTool | undefined

@@ -136,10 +136,7 @@ const valueOf = (reply: Reply): Effect.Effect<unknown, ToolError> => {
   }
 }
 
-/**
- * The id of a call in the queue, which runs each once: its key, unless that is one of several calls, of which a later one may
- * do what a first one could not.
- */
+/** The queue runs each id once: the call's key, unless that is one of several calls, of which a later one may do more. */
 const idOf = ({ idempotency }: ToolSpec, { call, key, run }: CallContext): string =>
   key === undefined || idempotency !== null ? `${run}/${call}` : key
 
@@ -174,10 +171,7 @@ const reportSpent = (result: ResultMessage, spent: Spend): void => {
   for (const use of spentIn(result)) spent(use)
 }
 
-/**
- * The call's own result, once: what the worker's body spent counts as spent by the call here. A result that leaves the
- * outcome open is not read twice, because the queue runs such a call again.
- */
+/** The call's result, with what its body spent. One that leaves the outcome open is not read twice: the queue runs it again. */
 const resultOf = (result: ResultMessage, spent: Spend): Effect.Effect<unknown, ToolError> => {
   reportSpent(result, spent)
   return valueOf(readReply(result))

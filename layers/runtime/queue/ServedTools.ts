@@ -94,10 +94,7 @@ const checkOffer = Effect.fnUntraced(function* (tools: Iterable<AgentTool>) {
   }
 })
 
-/**
- * The worker's tools by every name that they are called by. Fails for a tool that is named in the options and cannot run;
- * one that was not named is left out with a warning.
- */
+/** The worker's tools by each of their names. One that cannot run fails where it was named, and is else left out with a warning. */
 export const servedTools = Effect.fnUntraced(function* (options: WorkerOptions) {
   const registry = yield* ToolRegistry
   const tools = new Map<string, AgentTool>()

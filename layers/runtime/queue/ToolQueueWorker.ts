@@ -72,10 +72,7 @@ interface Worker {
   readonly counts: Counts
 }
 
-/**
- * Offers the worker's tools until the scope closes, and then withdraws the offer. Fails where the first announcement does;
- * a later one that is lost is repeated after a third of `offer_ms`.
- */
+/** Offers the worker's tools until the scope closes. Fails where the first announcement does; a later one is repeated. */
 const keepOffered = Effect.fnUntraced(function* ({
   config,
   executor,

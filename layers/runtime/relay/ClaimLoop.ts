@@ -18,10 +18,7 @@ const retries = Schedule.min([Schedule.exponential("100 millis"), Schedule.space
 /** Tries of one report while a stop waits for it: about 3 s. */
 const stopping_tries_max = 6
 
-/**
- * How long a claim whose answer was lost may still take effect in the store, in ms: no statement of a lost session runs
- * longer than that.
- */
+/** How long a lost claim may still take effect, in ms: no statement of a lost session runs longer than that. */
 const lost_claim_ms = 60_000
 
 /**
@@ -138,15 +135,6 @@ const idle_initial_ms = 25
 /** The wait after the store did not answer. */
 const store_away_ms = 1_000
 
-interface ClaimSource {
-  readonly name: string
-  /** Claims what there is room for; how many items that were. Undefined = no room: an item that ends wakes the loop. */
-  readonly claim: Effect.Effect<number | undefined, StoreError>
-  readonly nextDueAt: Effect.Effect<number | undefined, StoreError>
-  readonly wakeup: Latch.Latch
-  readonly sweep_ms: number
-}
-
 const logClaimFailure = (name: string, cause: Cause.Cause<StoreError>) => {
   const error = Cause.findErrorOption(cause)
   return error._tag === "Some"
@@ -155,13 +143,13 @@ const logClaimFailure = (name: string, cause: Cause.Cause<StoreError>) => {
 }
 
 /** Claims, and waits until another claim may find something; forever. A failure is a warning, and is tried again. */
-const claimWheneverDue = ({
-  claim,
-  name,
-  nextDueAt,
-  sweep_ms,
-  wakeup
-}: ClaimSource): Effect.Effect<never> => {
+const claimWheneverDue = (
+  { name, nextDueAt }: Pick<ClaimedQueue<never>, "name" | "nextDueAt">,
+  /** How many items were claimed. Undefined = there is no room: an item that ends wakes the loop. */
+  claim: Effect.Effect<number | undefined, StoreError>,
+  wakeup: Latch.Latch,
+  sweep_ms: number
+): Effect.Effect<never> => {
   let idle_ms = idle_initial_ms
 
   const untilDue = Effect.gen(function* () {
@@ -196,10 +184,7 @@ const claimWheneverDue = ({
   )
 }
 
-/**
- * A claim loop that has not begun to claim. It is known as an owner that lives, and as the host of `hosted`, until the
- * scope closes.
- */
+/** A loop that has not begun to claim. Until the scope closes it is known as an owner that lives and hosts `hosted`. */
 export const makeClaimLoop = Effect.fnUntraced(function* <Item extends { readonly tenant: Tenant }>(
   queue: ClaimedQueue<Item>,
   names: ClaimNames,
@@ -207,7 +192,7 @@ export const makeClaimLoop = Effect.fnUntraced(function* <Item extends { readonl
   hosted?: ReadonlyArray<string>
 ): Effect.fn.Return<ClaimLoop<Item>, never, Scope.Scope> {
   const { concurrency, stop_ms, sweep_ms } = config
-  const { lease_ms, name, nextDueAt } = queue
+  const { lease_ms } = queue
   const running = yield* FiberSet.make<void>()
   const wakeup = yield* Latch.make(true)
   const in_flight = new Counts<Tenant>()
@@ -250,9 +235,7 @@ export const makeClaimLoop = Effect.fnUntraced(function* <Item extends { readonl
     report: claims.report,
     start: Effect.fnUntraced(function* (work) {
       yield* queue.added(() => wakeup.openUnsafe())
-      yield* Effect.forkScoped(
-        claimWheneverDue({ name, claim: claim(work), nextDueAt, wakeup, sweep_ms })
-      )
+      yield* Effect.forkScoped(claimWheneverDue(queue, claim(work), wakeup, sweep_ms))
     })
   }
 })

@@ -37,10 +37,7 @@ const count = (metric: Metric.Counter<number>, topic: string): Effect.Effect<voi
 /** Counts a message of the topic as delivered: also one that was delivered without a relay. */
 export const countDelivered = (topic: string): Effect.Effect<void> => count(delivered_total, topic)
 
-/**
- * Begins the counters of topics at 0: an increase is seen only of a series that was there before, so the first dead letter after
- * a start would raise no alert.
- */
+/** Begins the counters of topics at 0, because an increase is seen only of a series that was there before. */
 export const beginCounters = (topics: Iterable<string>): Effect.Effect<void> =>
   Effect.forEach(
     topics,

@@ -70,9 +70,7 @@ const kinds: Readonly<Record<string, ModelError["kind"]>> = {
   model_transient: "transient"
 }
 
-/**
- * The recorded failure of a turn: its run stopped because of it, or its specialist's call failed. Undefined = it did not fail.
- */
+/** The recorded failure of a turn: that of its run, or of its specialist's call. Undefined = it did not fail. */
 const failureOf = (
   { calls, stopping }: Recording,
   { frame }: ModelRequest

@@ -87,10 +87,7 @@ const withSettled = <Input extends RunInput | undefined>(
 ): Input =>
   input?._tag === "Finished" ? { ...input, settled: calls.settled(input.settled) } : input
 
-/**
- * Refuses a handoff if the recorded one was refused because of the customer. A recording does not say whose the conversation is,
- * but it does say that.
- */
+/** Refuses a handoff if the recorded one was refused because of the customer, of whom a recording says no more. */
 const recordedHandoffRefusal =
   ({ calls }: Recording): HandoffRefusal =>
   (host, to) => {

@@ -206,9 +206,7 @@ const readWithin = Effect.fnUntraced(function* (
   return units > units_max ? yield* new RunTooLarge({ run_id: run, units, units_max }) : entries
 })
 
-/**
- * The recording of a run, whether it has ended or not, with the model's copies of long results; undefined if there is no such run.
- */
+/** The recording of a run, ended or not, with the model's copies of long results; undefined if there is no such run. */
 export const readRecording = Effect.fnUntraced(function* (
   reader: RunReader["Service"],
   run: RunId

@@ -6,7 +6,8 @@ import { Effect, Exit, Result } from "effect"
 import type { Digest } from "effect/crypto"
 import { bounds_carried, readJson } from "../../../src/value/BoundedJson.ts"
 import type { CallId } from "../../../src/value/Ids.ts"
-import { Cassette, erasedReplay, refusedReplay, routeOf } from "../../../src/replay/Cassette.ts"
+import { memoised } from "../../../src/value/Memoised.ts"
+import { Cassette } from "../../../src/replay/Cassette.ts"
 import { isErased } from "../../../src/replay/Erased.ts"
 import type { ToolFailure } from "../../../src/error/ToolError.ts"
 import {
@@ -32,10 +33,7 @@ export interface ReplayedCall {
   readonly how: "replayed" | "run" | ReplayError["reason"]
 }
 
-/**
- * The failure of a call that cannot be replayed. A tool that may not be replayed is refused by its policy; a result that is
- * missing or erased cannot be obtained again.
- */
+/** Its policy refuses a tool that may not be replayed; a result that is missing or erased cannot be obtained again. */
 const failureOfRefusal = ({ message, reason: why }: ReplayError): ToolFailure => {
   const reason = `REPLAY_${why.toUpperCase()}`
   return failureOf(
@@ -45,9 +43,7 @@ const failureOfRefusal = ({ message, reason: why }: ReplayError): ToolFailure =>
   )
 }
 
-/**
- * A recorded result: its outcome, its files and what the call spent. Limits count the spending, but no ledger is charged again.
- */
+/** A recorded result. Limits count what the call spent, but no ledger is charged again. */
 type RecordedResult = Pick<CallSettled, "files" | "outcome" | "spent">
 
 /** What became of each call that passed the gate, and what takes the place of the results of bodies. */
@@ -202,10 +198,7 @@ const refusalsOf = ({ calls, entries, questions }: Recording): Refusals => {
   )
 }
 
-/**
- * Makes a precondition that asks no store. It refuses a call if the recorded one was refused, before its question or after its
- * approval as in the recording.
- */
+/** A precondition that asks no store: it refuses what was refused, before the question or after its approval as recorded. */
 const recordedPrecondition = (
   tool: AgentTool,
   refusals: Refusals,
@@ -279,19 +272,14 @@ export const make = Effect.fnUntraced(function* (
   const results = yield* resultsOf(digest, recording)
   const refusals = refusalsOf(recording)
   const calls = new ReplayedCalls()
-  const agents = new WeakMap<ResolvedAgent, ResolvedAgent>()
   return {
     calls,
     /** The agent with the tools of the replay. The same agent gives the same result each time. */
-    agent: (agent: ResolvedAgent): ResolvedAgent => {
-      const known = agents.get(agent)
-      if (known !== undefined) return known
-      const tools = [...agent.tools].map(
-        ([name, tool]) => [name, replayTool(tool, results, refusals, calls)] as const
+    agent: memoised((agent: ResolvedAgent): ResolvedAgent => ({
+      ...agent,
+      tools: new Map(
+        [...agent.tools].map(([name, tool]) => [name, replayTool(tool, results, refusals, calls)])
       )
-      const replayed = { ...agent, tools: new Map(tools) }
-      agents.set(agent, replayed)
-      return replayed
-    }
+    }))
   }
 })

@@ -4,7 +4,6 @@
  * person is asked, and nothing is written anywhere else.
  */
 import { Effect } from "effect"
-import type { SecureRandom } from "effect/crypto"
 import { Digest } from "effect/crypto"
 import type { Past } from "../../../src/conversation/Compaction.ts"
 import { firstDifference } from "../../../src/replay/Divergence.ts"
@@ -17,15 +16,11 @@ import type { RunId } from "../../../src/value/Ids.ts"
 import { Principal } from "../../../src/principal/Principal.ts"
 import type { Recording } from "../../../src/replay/Recording.ts"
 import { decideApproval, expireApproval } from "../../../src/run/RunCommand.ts"
-import type { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { AgentMemories } from "../../../services/AgentMemory.ts"
 import type { RunJournal } from "../../../services/RunJournal.ts"
 import { RunOwnership } from "../../../services/RunOwnership.ts"
-import type { RunReader } from "../../../services/RunReader.ts"
-import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import { run as runLoop } from "../loop/RunLoop.ts"
 import { makeWakeup, wakeRun } from "../loop/RunWakeup.ts"
-import type { LoopFailure } from "../loop/RunWriter.ts"
 import type { ReplayedCall } from "./ReplayTools.ts"
 import * as ReplayLoop from "./ReplayLoop.ts"
 import { withoutWrites } from "./RecordedServices.ts"
@@ -106,7 +101,8 @@ export interface Options extends ReplayLoop.Options {
 const withoutOwnStop = (entries: ReadonlyArray<JournalEntry>): ReadonlyArray<JournalEntry> =>
   entries.filter(({ event }) => event._tag !== "RunStopping" || event.by !== ReplayLoop.replayOwner)
 
-const replay = Effect.fnUntraced(function* (options: Options) {
+/** Replays a run to its end, or to that of its recording. Needs an empty journal, which is of no other use after that. */
+export const replayRun = Effect.fnUntraced(function* (options: Options) {
   const { past, recording, run } = options
   const wakeup = makeWakeup()
   const { calls, loop, stops } = yield* ReplayLoop.make(options, wakeup)
@@ -145,25 +141,4 @@ const replay = Effect.fnUntraced(function* (options: Options) {
     divergence: firstDifference(recording.entries, withoutOwnStop(entries))
   }
   return replayed
-})
-
-/**
- * Replays a run to its end, or to the end of its recording. Needs an empty journal. The replay is written to it, and it should be
- * thrown away after that.
- */
-export const replayRun = Effect.fnUntraced(function* (
-  options: Options
-): Effect.fn.Return<
-  RunReplayed,
-  LoopFailure,
-  | AgentDirectory
-  | AgentMemories
-  | Digest.Digest
-  | RunJournal
-  | RunOwnership
-  | RunReader
-  | SecureRandom.SecureRandom
-  | ToolRegistry
-> {
-  return yield* Effect.scoped(replay(options))
-})
+}, Effect.scoped)

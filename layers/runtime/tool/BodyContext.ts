@@ -17,6 +17,7 @@ import { ToolTerminalError } from "../../../src/error/ToolError.ts"
 import { contextFor } from "../../../src/run/RunContext.ts"
 import type { CallContext, GovernedContext } from "../../../src/tool/GovernedTool.ts"
 import { businessKey } from "../../../src/tool/Idempotency.ts"
+import { memoised } from "../../../src/value/Memoised.ts"
 import { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ActorContext, AgentTool, CallHost, Fork } from "./CallHost.ts"
 import { ActorBase } from "./CallHost.ts"
@@ -78,17 +79,6 @@ const toolContext = (
   }
 }
 
-const memoised = <K extends object, V>(known: WeakMap<K, V>, key: K, make: () => V): V => {
-  const found = known.get(key)
-  if (found !== undefined) return found
-  const made = make()
-  known.set(key, made)
-  return made
-}
-
-/** By what all actors of a runtime are given: what a tool makes of it. */
-type Bases = WeakMap<Context.Context<never>, ToolContext>
-
 /**
  * A merge of contexts copies both, and what fibers look up at their start is looked up anew: it is made once for a tool and a
  * runtime, and the memory of an actor is added to it. An actor within a span has a context of its own (bench row `send`).
@@ -96,14 +86,12 @@ type Bases = WeakMap<Context.Context<never>, ToolContext>
 const makeBodyContext = (
   actor: ActorContext,
   tool: AgentTool,
-  bases: Bases,
+  contextOf: (base: Context.Context<never>) => ToolContext,
   options: BodyContextOptions
 ): BodyContext => {
   const base = Context.get(actor, ActorBase)
   const isShared = base !== undefined && Option.isNone(Context.getOption(actor, Tracer.ParentSpan))
-  const { context, ...parts } = isShared
-    ? memoised(bases, base, () => toolContext(base, tool, options))
-    : toolContext(actor, tool, options)
+  const { context, ...parts } = isShared ? contextOf(base) : toolContext(actor, tool, options)
   const own = Context.add(context, AgentMemory, Context.get(actor, AgentMemory))
   return { ...parts, context: own, fork: Effect.runForkWith(own) }
 }
@@ -111,25 +99,12 @@ const makeBodyContext = (
 /** Gives the contexts of one tool, by actor: the same one each time. */
 export type BodyContexts = (actor: ActorContext) => BodyContext
 
-const makeContextsOf = (tool: AgentTool, options: BodyContextOptions): BodyContexts => {
-  const bases: Bases = new WeakMap()
-  const contexts = new WeakMap<ActorContext, BodyContext>()
-  // Not `memoised`: its closure would be allocated at each call, and a context is made once for an actor (bench row `step`).
-  return (actor) => {
-    const known = contexts.get(actor)
-    if (known !== undefined) return known
-    const made = makeBodyContext(actor, tool, bases, options)
-    contexts.set(actor, made)
-    return made
-  }
-}
-
 /** Gives the contexts of a tool, the same each time. */
-export const makeBodyContexts = (options: BodyContextOptions) => {
-  const contexts = new WeakMap<AgentTool, BodyContexts>()
-  return (tool: AgentTool): BodyContexts =>
-    memoised(contexts, tool, () => makeContextsOf(tool, options))
-}
+export const makeBodyContexts = (options: BodyContextOptions) =>
+  memoised((tool: AgentTool): BodyContexts => {
+    const contextOf = memoised((base: Context.Context<never>) => toolContext(base, tool, options))
+    return memoised((actor) => makeBodyContext(actor, tool, contextOf, options))
+  })
 
 const attachesNothing = () =>
   new ToolTerminalError({

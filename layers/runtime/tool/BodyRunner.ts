@@ -15,13 +15,12 @@ import { failureOf, isToolError } from "../../../src/error/ToolError.ts"
 import { isRetried, retryWaitMs } from "../../../src/tool/RetryPolicy.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ToolAttemptObserver } from "../../../services/ToolAttemptObserver.ts"
-import type { BodyContext, BodyContextOptions, BodyContexts } from "./BodyContext.ts"
+import type { BodyContext, BodyContextOptions } from "./BodyContext.ts"
 import { HandlerContext, makeBodyContexts } from "./BodyContext.ts"
 import { callIdempotencyKey, sideEffectIdempotencyKey } from "./CallDigests.ts"
 import type { AgentTool, CallHost, Fork } from "./CallHost.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import { handlerEffect } from "./HandlerEffect.ts"
-import type { Reconciliation } from "./Reconciliation.ts"
 import { reconciliation_unknown, reconciliationOf } from "./Reconciliation.ts"
 import { callFinished } from "./CallOutcome.ts"
 import { toolsStopped } from "./GateRefusal.ts"
@@ -111,10 +110,7 @@ export interface DispatchedCall extends BodyCall {
   readonly key: string
 }
 
-/**
- * The end of a call that has not been dispatched, where the kill switch was turned on since the gate let it through; undefined = it
- * may run. What was dispatched may have happened: it goes on to say so.
- */
+/** The end of a call that the kill switch stopped behind the gate; undefined = it may run. What was dispatched goes on. */
 export const killSwitchEnd = (
   { isStopped }: Pick<RetryServices, "isStopped">,
   host: CallHost,
@@ -137,27 +133,7 @@ export interface Handled {
   readonly body: BodyContext
 }
 
-export interface BodyRunner extends RetryServices {
-  readonly clock: Clock.Clock
-  readonly contextsOf: (tool: AgentTool) => BodyContexts
-  /** The handler, within a span where a tracer listens. A throw is a defect. */
-  readonly handled: (call: BodyCall, key: string | undefined, over_at?: number) => Handled
-  /** The exit of an effect that runs in a fiber of its own; undefined = it was interrupted when its time was over. */
-  readonly exitWithin: <A, E>(
-    effect: Effect.Effect<A, E, AgentMemory>,
-    timeout_ms: number,
-    fork: Fork
-  ) => Effect.Effect<Exit.Exit<A, E> | undefined>
-  /** The key of the call itself, or that of its side effect where the tool declares an `idempotency`. */
-  readonly keyOf: (host: CallHost, call: CallId, tool: AgentTool) => Effect.Effect<string>
-  /** Has the tool say within its timeout whether this call may run now: its end, if not. Anything but a success refuses it. */
-  readonly refusal: (call: BodyCall) => Effect.Effect<RunInput | undefined, never, AgentMemory>
-  /** Has the tool say once, within its timeout, what became of a lost call. `over_at`: when the call was over, in ms since 1970. */
-  readonly reconcile: (
-    call: DispatchedCall,
-    over_at: number
-  ) => Effect.Effect<Reconciliation, never, AgentMemory>
-}
+export type BodyRunner = ReturnType<typeof makeBodyRunner>
 
 /** The span of the run's own trace in which the call is made; the services of a tool may have been built in another. */
 const parentSpanOf = ({ context }: CallHost): { readonly parent?: Tracer.AnySpan } => {
@@ -193,8 +169,12 @@ export const withoutHidden = <A, E, R>(
 ): Effect.Effect<A, E, R> => (hidden === undefined ? body : strippedBody(body, hidden))
 
 const makeExitWithin =
-  (deadlines: Deadlines): BodyRunner["exitWithin"] =>
-  (effect, timeout_ms, fork) =>
+  (deadlines: Deadlines) =>
+  <A, E>(
+    effect: Effect.Effect<A, E, AgentMemory>,
+    timeout_ms: number,
+    fork: Fork
+  ): Effect.Effect<Exit.Exit<A, E> | undefined> =>
     Effect.callback((resume) => {
       const fiber = fork(effect)
       let isLate = false
@@ -220,7 +200,7 @@ const falsePrecondition = (tool: string) =>
     `the precondition of "${tool}" gave false: to refuse a call it fails with one of the four errors`
   )
 
-export const makeBodyRunner = (services: BodyServices): BodyRunner => {
+export const makeBodyRunner = (services: BodyServices) => {
   const { digest } = services
   const contextsOf = makeBodyContexts(services)
   const exitWithin = makeExitWithin(services.deadlines)
@@ -244,11 +224,17 @@ export const makeBodyRunner = (services: BodyServices): BodyRunner => {
   }
   return {
     clock: services.clock,
-    ...(services.attempted === undefined ? undefined : { attempted: services.attempted }),
-    ...(services.isStopped === undefined ? undefined : { isStopped: services.isStopped }),
+    attempted: services.attempted ?? [],
+    isStopped: services.isStopped ?? (() => false),
     contextsOf,
+    /** The exit of an effect that runs in a fiber of its own; undefined = it was interrupted when its time was over. */
     exitWithin,
-    handled: ({ args, host, tool }, key, over_at) => {
+    /** The handler, within a span where a tracer listens. A throw is a defect. */
+    handled: (
+      { args, host, tool }: BodyCall,
+      key: string | undefined,
+      over_at?: number
+    ): Handled => {
       const body = contextsOf(tool)(host.context)
       const effect = Effect.suspend(() =>
         handlerEffect(tool.handler, args, new HandlerContext(host, body, key, over_at))
@@ -256,13 +242,15 @@ export const makeBodyRunner = (services: BodyServices): BodyRunner => {
       const traced = body.traced ? withToolSpan(effect, host, tool, key) : effect
       return { effect: withoutHidden(traced, host), body }
     },
-    keyOf: (host, call, tool) => {
+    /** The key of the call itself, or that of its side effect where the tool declares an `idempotency`. */
+    keyOf: (host: CallHost, call: CallId, tool: AgentTool): Effect.Effect<string> => {
       const identity = sideEffectIdentity(tool.spec, host.call().arguments)
       return identity === undefined
         ? callIdempotencyKey(digest, host.run, call)
         : sideEffectIdempotencyKey(digest, host, tool.spec.idempotency?.scope ?? "run", identity)
     },
-    refusal: Effect.fnUntraced(function* (call) {
+    /** Has the tool say within its timeout whether this call may run now: its end, if not. Anything but a success refuses it. */
+    refusal: Effect.fnUntraced(function* (call: BodyCall) {
       const { precondition, spec } = call.tool
       if (precondition === undefined) return undefined
       const exit = yield* runToolFunction(precondition, call)
@@ -273,7 +261,8 @@ export const makeBodyRunner = (services: BodyServices): BodyRunner => {
       if (exit.value !== false) return undefined
       return callFinished(call.call, outcomeOfCause(Cause.die(falsePrecondition(spec.name))))
     }),
-    reconcile: Effect.fnUntraced(function* (call, over_at) {
+    /** Has the tool say once, within its timeout, what became of a lost call. `over_at`: when the call was over, in ms since 1970. */
+    reconcile: Effect.fnUntraced(function* (call: DispatchedCall, over_at: number) {
       const { host, tool } = call
       if (tool.reconcile === undefined) return reconciliation_unknown
       const exit = yield* runToolFunction(tool.reconcile, call, call.key, over_at)

@@ -153,10 +153,7 @@ const findAuthorization = (
     )
   )
 
-/**
- * Has the call run by what its workspace authorised for this action of this agent, if it may. Not for a proposal that a person
- * denied in this run.
- */
+/** Has the call run by what its workspace authorised, if it may; not for a proposal that a person denied in this run. */
 const isAuthorized = Effect.fnUntraced(function* (
   services: ApprovalServices,
   host: CallHost,

@@ -22,10 +22,7 @@ export const PolicyVersion = Context.Reference<string>("troupe/PolicyVersion", {
   defaultValue: () => "1"
 })
 
-/**
- * The version of a policy: the one that it declares, or a digest of its rules, so that a changed policy requests approval
- * again even where its version was not changed.
- */
+/** The version that a policy declares, or a digest of its rules: a changed one requests approval again in any case. */
 export const policyVersionOf = Effect.fnUntraced(function* (
   digest: Digest.Digest["Service"],
   policy: Policy
@@ -91,10 +88,7 @@ export const digestedSpec = ({ idempotency, ...spec }: ToolSpec) => ({
   ...idempotencyOnWire(idempotency)
 })
 
-/**
- * A digest of a tool's spec and of what the host filled in for the call. A decision that carries it does not stand
- * for what a later release makes of the tool.
- */
+/** A digest of a tool's spec and of what the host filled in: a decision does not stand for what a later release makes of it. */
 export const toolDigest = (
   digest: Digest.Digest["Service"],
   spec: ToolSpec,

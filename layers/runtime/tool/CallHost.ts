@@ -28,10 +28,7 @@ export interface CallHost {
   readonly agent: ResolvedAgent
   /** The secrets in the run's context, which no journal has. Absent = there are none, or this process was not told them. */
   readonly secrets?: RunContext | undefined
-  /**
-   * The same secrets in every form in which a text may quote them (`KnownSecrets`): nothing that a body says may have them. Absent =
-   * there are none.
-   */
+  /** The same secrets in every form (`KnownSecrets`): nothing that a body says may have them. Absent = there are none. */
   readonly hidden?: ReadonlyArray<string> | undefined
   /** The services of the actor, over which bodies run. */
   readonly context: ActorContext
@@ -55,10 +52,7 @@ export interface CallHost {
   readonly attach?: ((file: FileInput) => Effect.Effect<FilePart, ToolError>) | undefined
   /** What its workspace had authorised in advance, in place of a person's approval. Absent = a person approved it, or nobody had to. */
   readonly authorized?: Authorized | undefined
-  /**
-   * Has the call run by what was authorised in advance, which its dispatch then says. Absent = no journal would say so, and a
-   * person is asked.
-   */
+  /** Has the call run by this, which its dispatch then says. Absent = no journal would say so, and a person is asked. */
   readonly authorize?: (by: Authorized) => void
   /**
    * The key that the call holds beyond its run from its dispatch on, which is journaled in the same transaction. Absent = its
@@ -109,10 +103,7 @@ export interface InputWork {
   readonly inputOfExit?: undefined
 }
 
-/**
- * A tool's body or a model's turn. Its exit becomes an input outside its fiber, by members that never throw and that are
- * given exits of its own effect only.
- */
+/** A body or a turn. Its exit becomes an input outside its fiber, by members that never throw, for exits of its own effect. */
 export interface TimedWork<A = unknown, E = unknown> {
   readonly effect: Effect.Effect<A, E, AgentMemory>
   /** After so many ms it is interrupted and `inputOfTimeout` is its input; 0 = it bounds its own time. */

@@ -57,10 +57,7 @@ const receiptOf = (spec: AgentTool["spec"], json: () => string | undefined): str
     : ` It has run, and returned ${cutText(text, receipt_max)}`
 }
 
-/**
- * The result as JSON text, encoded once and without the secrets of its run; a failure where the output schema or a bound refuses
- * it.
- */
+/** The result as JSON text without the secrets of its run; a failure where the output schema or a bound refuses it. */
 const valueOf = (
   { encode, spec }: AgentTool,
   result: unknown,

@@ -83,10 +83,7 @@ const lostSecrets = (name: string, lost: ReadonlyArray<string>): ToolTerminalErr
     message: `"${name}" needs secrets of this run (${lost.join(", ")}) that ended with the process that was told them: its message has to be sent again under its idempotency key`
   })
 
-/**
- * Why the tool cannot read the context of the run: the message was sent before the tool asked for this of it, or its secrets
- * are gone. What a tool with secrets refuses is not quoted. Undefined = it can.
- */
+/** Why the tool cannot read the context of the run, without a quote where there are secrets. Undefined = it can. */
 export const contextRefusal = (
   { context, spec }: AgentTool,
   { accepted, secrets }: CallHost

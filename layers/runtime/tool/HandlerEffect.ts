@@ -20,10 +20,7 @@ const dieOf: (defect: unknown) => Exit.Exit<never> = Exit.die
 const exitOf = (error: unknown): Exit.Exit<never, ToolError> =>
   isToolError(error) ? Exit.fail(error) : Exit.die(error)
 
-/**
- * An error of one of the four classes is a failure, thrown or rejected; anything else is a defect, and so is what throws when it
- * is looked at, as a proxy may.
- */
+/** An error of one of the four classes is a failure, thrown or rejected; anything else is a defect, and so is what throws when read. */
 const exitOfThrown = (error: unknown): Exit.Exit<never, ToolError> =>
   callCatching(exitOf, error, undefined, dieOf)
 

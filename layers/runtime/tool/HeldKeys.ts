@@ -20,7 +20,7 @@ import { ToolPolicyError, ToolTransientError, ToolUserError } from "../../../src
 import { isErased } from "../../../src/replay/Erased.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
-import type { CallSettled, FreedKey, RunEvent } from "../../../src/run/RunEvent.ts"
+import type { CallSettled, RunEvent } from "../../../src/run/RunEvent.ts"
 import { businessKey, key_holds_ms_default } from "../../../src/tool/Idempotency.ts"
 import type { Idempotency } from "../../../src/tool/Idempotency.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
@@ -161,40 +161,34 @@ const keysUnavailable = () =>
     message: "the store of idempotency keys did not answer. Nothing was done."
   })
 
-/** A key that a call is about to hold, and what came of it. */
-class Reservation implements KeyReservation {
-  readonly #services: Services
-  readonly #claim: Claim
-  readonly #holds_ms: number
-  readonly #over: KeyHolder | undefined
-  readonly freed: FreedKey | undefined
-  /** Of its last try. */
-  result: "none" | "reserved" | "held" | "failed" = "none"
+/** A key that a call is about to hold, and what came of its last try. */
+interface Reservation extends KeyReservation {
+  result: "none" | "reserved" | "held" | "failed"
+}
 
-  constructor(services: Services, claim: Claim, holds_ms: number, over: KeyHolder | undefined) {
-    this.#services = services
-    this.#claim = claim
-    this.#holds_ms = holds_ms
-    this.#over = over
-    this.freed = over?.freed && { run: over.run, call: over.call, ...over.freed }
+const makeReservation = (
+  { clock, keys }: Services,
+  claim: Claim,
+  holds_ms: number,
+  over: KeyHolder | undefined
+): Reservation => {
+  const reservation: Reservation = {
+    freed: over?.freed && { run: over.run, call: over.call, ...over.freed },
+    result: "none",
+    reserve: (seq) => {
+      const at = clock.currentTimeMillisUnsafe()
+      const tried = keys.reserve({ ...claim, seq, at, expires_at: at + holds_ms }, over)
+      const result = Effect.match(tried, {
+        onFailure: () => "failed" as const,
+        onSuccess: (isReserved) => (isReserved ? "reserved" : "held")
+      })
+      return Effect.flatMap(result, (found) => {
+        reservation.result = found
+        return found === "reserved" ? Effect.void : Effect.fail(new KeyNotReserved())
+      })
+    }
   }
-
-  reserve(seq: number): Effect.Effect<void, KeyNotReserved> {
-    const { clock, keys } = this.#services
-    const at = clock.currentTimeMillisUnsafe()
-    const claim = { ...this.#claim, seq, at, expires_at: at + this.#holds_ms }
-    return Effect.matchEffect(keys.reserve(claim, this.#over), {
-      onFailure: () => this.#ended("failed"),
-      onSuccess: (isReserved) => this.#ended(isReserved ? "reserved" : "held")
-    })
-  }
-
-  #ended(result: Reservation["result"]): Effect.Effect<void, KeyNotReserved> {
-    return Effect.suspend(() => {
-      this.result = result
-      return result === "reserved" ? Effect.void : Effect.fail(new KeyNotReserved())
-    })
-  }
+  return reservation
 }
 
 /** What a call holds its key with; when it does is not known before its dispatch. */
@@ -283,7 +277,7 @@ export const make = (services: Services): RunHeld => {
         const end = yield* endBy(services, host, tool, text, claim.asked, over)
         if (end !== undefined) return end
       }
-      const reservation = new Reservation(services, claim, holds_ms, over)
+      const reservation = makeReservation(services, claim, holds_ms, over)
       host.reservation = reservation
       const end = yield* begin()
       if (reservation.result === "failed") {

@@ -5,6 +5,7 @@
  */
 import { Deferred, Effect, Exit } from "effect"
 import { canonical } from "../../../src/value/Canonical.ts"
+import { memoised } from "../../../src/value/Memoised.ts"
 import { ToolUserError } from "../../../src/error/ToolError.ts"
 import type { CallId } from "../../../src/value/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
@@ -18,10 +19,6 @@ import { duplicateFinished } from "./CallOutcome.ts"
 import { failedOutcome } from "./FailedOutcome.ts"
 import type { RunHeld } from "./HeldKeys.ts"
 import type { ToolBody } from "./ToolBody.ts"
-
-/** The identity of a call's side effect, undefined where its tool declares none. */
-export const callIdentityOf = ({ spec }: AgentTool, call: CallState): string | undefined =>
-  sideEffectIdentity(spec, call.arguments)
 
 /** It ended without a value, which nothing changes any more: its side effect may be tried again. */
 const isWithoutValue = ({ phase }: CallState): boolean =>
@@ -80,20 +77,8 @@ class IdempotencyIndex {
     const agent = call === undefined ? undefined : this.#state.frames.get(call.frame)?.agent
     if (call === undefined || agent === undefined) return
     const tool = this.#agentOf(agent)?.tools.get(call.proposed.name)
-    const identity = tool === undefined ? undefined : callIdentityOf(tool, call)
+    const identity = tool === undefined ? undefined : sideEffectIdentity(tool.spec, call.arguments)
     if (tool !== undefined && identity !== undefined) this.file(tool, call, identity)
-  }
-}
-
-/** Gives the index of a state, the same one each time. */
-const makeIndexes = (
-  agentOf: (name: string) => ResolvedAgent | undefined
-): ((state: RunState) => IdempotencyIndex) => {
-  const indexes = new WeakMap<RunState, IdempotencyIndex>()
-  return (state) => {
-    let index = indexes.get(state)
-    if (index === undefined) indexes.set(state, (index = new IdempotencyIndex(agentOf, state)))
-    return index
   }
 }
 
@@ -156,10 +141,7 @@ const earlierOutcome = (others: Iterable<CallState>): Earlier | undefined => {
   return undefined
 }
 
-/**
- * Beyond a run a key stands for one set of arguments: a repeated wish is told from another one by them. Within a run it stands
- * for the arguments that it names, as Stargraph has it.
- */
+/** Beyond a run a key stands for one set of arguments; within a run for those that it names, as Stargraph has it. */
 const isReused = ({ spec }: AgentTool, own: CallState, other: CallState | undefined): boolean =>
   holdsKeys(spec) && other !== undefined && canonical(other.arguments) !== canonical(own.arguments)
 
@@ -172,7 +154,7 @@ const endBy = (host: CallHost, tool: AgentTool, { call, outcome, repeats }: Earl
 }
 
 export const make = ({ agentOf, body, held }: Services) => {
-  const indexOf = makeIndexes(agentOf)
+  const indexOf = memoised((state: RunState) => new IdempotencyIndex(agentOf, state))
 
   const runBody = (host: CallHost, tool: AgentTool, identity: string, begin: () => StartedWork) => {
     const run = () => body.run(begin())

@@ -72,10 +72,7 @@ const asksAlways = (agent: string, tool: ProviderTool): MisdeclaredPolicy => {
   })
 }
 
-/**
- * Fails where the policy would have a person asked about every use of a tool. One that it denies is logged, and no turn is
- * offered it.
- */
+/** Fails for a tool about every use of which a person would be asked. One that is denied is logged and never offered. */
 export const make = Effect.fnUntraced(function* (
   policy: Policy,
   directory: AgentDirectory["Service"],

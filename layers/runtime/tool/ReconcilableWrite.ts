@@ -112,44 +112,6 @@ const reconcileRepeatedly = Effect.fnUntraced(function* (
   }
 })
 
-/** The ends of one call: by its body or by what its tool says. */
-class WriteInputs {
-  readonly #body: DispatchedCall
-  readonly #clock: Clock.Clock
-  readonly #began_at: number
-
-  constructor(body: DispatchedCall, clock: Clock.Clock) {
-    this.#body = body
-    this.#clock = clock
-    this.#began_at = clock.currentTimeMillisUnsafe()
-  }
-
-  ofOutcome(outcome: Outcome): RunInput {
-    const { call, host, tool } = this.#body
-    const ended_at = this.#clock.currentTimeMillisUnsafe()
-    return {
-      ...bodyFinished(host, tool, call, outcome, this.#began_at, ended_at),
-      reconciled: true
-    }
-  }
-
-  ofLoss(): RunInput {
-    return callLost(this.#body.host, this.#body.call)
-  }
-
-  /** Undefined = the call did not happen, and may be sent. */
-  ofReconciliation(found: Reconciliation): RunInput | undefined {
-    switch (found._tag) {
-      case "NotHappened":
-        return undefined
-      case "Settled":
-        return this.ofOutcome(found.outcome)
-      default:
-        return this.ofLoss()
-    }
-  }
-}
-
 /** Gives the end of the call; undefined = its dispatch does not stand. */
 export const writeReconcilably = Effect.fnUntraced(function* (
   runner: BodyRunner,
@@ -160,28 +122,40 @@ export const writeReconcilably = Effect.fnUntraced(function* (
   // Dispatched by an earlier owner: known by the key that it was sent with, whatever the tool would derive now.
   const isTakeover = phase._tag === "Dispatched" && phase.on_loss === "ask"
   const body = isTakeover ? { ...given, key: phase.key } : given
-  const inputs = new WriteInputs(body, runner.clock)
+  const { call } = body
+  const began_at = runner.clock.currentTimeMillisUnsafe()
+  const ofOutcome = (outcome: Outcome): RunInput => ({
+    ...bodyFinished(host, tool, call, outcome, began_at, runner.clock.currentTimeMillisUnsafe()),
+    reconciled: true
+  })
+  /** Undefined = the call did not happen, and may be sent. */
+  const ofReconciliation = (found: Reconciliation): RunInput | undefined =>
+    found._tag === "NotHappened"
+      ? undefined
+      : found._tag === "Settled"
+        ? ofOutcome(found.outcome)
+        : callLost(host, call)
   if (isTakeover) {
     const over_at = overAtOf(phase)
     yield* waitUntilOver(tool, over_at)
     const found = yield* reconcileRepeatedly(runner, body, over_at)
-    const end = inputs.ofReconciliation(found)
+    const end = ofReconciliation(found)
     if (end !== undefined) return end
   }
   for (let sends = 1; ; sends++) {
     const isAgain = isTakeover || sends > 1
     const sent = yield* attemptWrite(runner, sends === 1 ? body : withRedecodedArgs(body), isAgain)
     if (sent._tag === "Refused")
-      return isAgain ? inputs.ofOutcome(failedOutcome(notDone(tool))) : undefined
-    if (sent._tag === "Unknown") return inputs.ofLoss()
+      return isAgain ? ofOutcome(failedOutcome(notDone(tool))) : undefined
+    if (sent._tag === "Unknown") return callLost(host, call)
     if (sent._tag === "Ended") {
-      return inputs.ofOutcome(withPossibleSideEffect(bodyOutcome(host, tool, sent.exit)))
+      return ofOutcome(withPossibleSideEffect(bodyOutcome(host, tool, sent.exit)))
     }
     if (sent._tag === "Lost") {
-      const end = inputs.ofReconciliation(yield* reconcileRepeatedly(runner, body, sent.over_at))
+      const end = ofReconciliation(yield* reconcileRepeatedly(runner, body, sent.over_at))
       if (end !== undefined) return end
     }
-    const isLast = sends === sends_max || runner.isStopped?.(host) === true
-    if (isLast) return inputs.ofOutcome(failedOutcome(notDone(tool)))
+    const isLast = sends === sends_max || runner.isStopped(host)
+    if (isLast) return ofOutcome(failedOutcome(notDone(tool)))
   }
 })

@@ -3,7 +3,7 @@
  * them. What is stored for a run that is never accepted is collected later. Files that a tool's body attaches are stored when it
  * attaches them, and journaled with its result.
  */
-import { Effect } from "effect"
+import { Clock, Effect, Layer } from "effect"
 import { Digest } from "effect/crypto"
 import type { FilePart, Part, FileInput } from "../../../src/conversation/Part.ts"
 import { FileTooLarge, parts_max } from "../../../src/conversation/Part.ts"
@@ -16,8 +16,9 @@ import { redacted } from "../../../src/error/KnownSecrets.ts"
 import type { ToolError } from "../../../src/error/ToolError.ts"
 import { ToolTerminalError, ToolTransientError } from "../../../src/error/ToolError.ts"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
-import type { BlobBounds, BlobHolder, BlobStore } from "../../../services/BlobStore.ts"
-import { shareOf } from "../../../services/BlobStore.ts"
+import type { BlobHolder } from "../../../services/BlobStore.ts"
+import { BlobBounds, BlobStore, shareOf } from "../../../services/BlobStore.ts"
+import { startPeriodic } from "../fiber/Periodic.ts"
 import type { CallHost } from "./CallHost.ts"
 
 export interface PartStore {
@@ -143,3 +144,27 @@ export const attachedTo = (
   outcome: Outcome
 ): { readonly files?: ReadonlyArray<FilePart> } =>
   files === undefined || outcome._tag !== "Value" ? {} : { files }
+
+const sweep_max = 500
+
+/** Sweeps again for as long as a sweep had its bound to do. */
+const collectAll = Effect.fn("BlobStore.collectAll")(function* () {
+  const blobs = yield* BlobStore
+  const { unsent_ms } = yield* BlobBounds
+  const before = (yield* Clock.currentTimeMillis) - unsent_ms
+  while ((yield* blobs.collect(before, sweep_max)) >= sweep_max) continue
+})
+
+/**
+ * Removes the files that nobody names any more: uploads that no message has named for a while, and what was stored for messages
+ * that were never accepted. Sweeps a minute after the start and every ten minutes.
+ */
+export const garbageCollection: Layer.Layer<never, never, BlobStore> = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const context = yield* Effect.context<BlobStore>()
+    const collected = Effect.provide(collectAll(), context)
+    yield* startPeriodic(600_000, collected, 60_000, (cause) =>
+      Effect.logWarning("files were not collected", cause)
+    )
+  })
+)

@@ -24,10 +24,7 @@ export const strippedToolError = (error: ToolError, secrets: Secrets): ToolError
   })
 }
 
-/**
- * A text stays one, and a tool error stays one of its class. Anything else becomes an error with the name, the message, the stack
- * and the causes that it had. May throw as it is read.
- */
+/** A text stays one, and a tool error one of its class; anything else becomes a plain error. May throw as it is read. */
 const strippedThrown = (thrown: unknown, secrets: Secrets, left: number): unknown => {
   if (typeof thrown === "string") return redacted(thrown, secrets)
   if (isToolError(thrown)) return strippedToolError(thrown, secrets)

@@ -191,7 +191,7 @@ const write = Effect.fnUntraced(function* (
       const ended_at = runner.clock.currentTimeMillisUnsafe()
       return bodyFinished(host, tool, call, outcome, began_at, ended_at)
     }
-    const isLast = attempt === sends_max || runner.isStopped?.(host) === true
+    const isLast = attempt === sends_max || runner.isStopped(host)
     if (on_loss === "unknown" || retry !== undefined || isLast) return callLost(host, call)
   }
 })

@@ -12,6 +12,7 @@ import {
 } from "../../../src/capability/Capability.ts"
 import type { Capability } from "../../../src/capability/Capability.ts"
 import type { AgentName, FrameId, RunId } from "../../../src/value/Ids.ts"
+import { memoised } from "../../../src/value/Memoised.ts"
 import { callOpening, rootFrame } from "../../../src/value/Ids.ts"
 import type { RunAccepted } from "../../../src/run/RunEvent.ts"
 import type { ToolPolicyError } from "../../../src/error/ToolError.ts"
@@ -76,10 +77,7 @@ export const judgedRunOf = ({ accepted, agent, run }: CallHost): JudgedRun => ({
   agent: agent.spec.name
 })
 
-/**
- * A capability that the tool needs and the agent lacks, for which every call is refused. Undefined = it has all. As a
- * supervisor, the agent also has what it lets its specialists use.
- */
+/** A capability that the agent lacks for the tool; undefined = none. As a supervisor it also has what its specialists may use. */
 const missingCapability = (
   { spec: { capabilities, specialist_capabilities = [] } }: ResolvedAgent,
   tool: AgentTool,
@@ -173,16 +171,12 @@ export const capabilityWarnings = (
   return [...own, ...delegated]
 }
 
-/**
- * Whether calls of the tool may be authorised in advance: the policy does not always have a person asked, and a journaled
- * dispatch says by what a call ran. A client's call has none.
- */
+/** May calls be authorised in advance? Not where a person is always asked, nor without a dispatch that would say so. */
 export const mayBeAuthorized = (policy: Policy, tool: AgentTool): boolean =>
   !alwaysAsks(policy, policySubjectOf(tool)) && isDispatched(tool.spec) && tool.client === undefined
 
 /** Gives the gates of an agent's tools, by the name that the model uses. */
 export const makeToolGates = (policy: Policy, body: Pick<ToolBody, "starterOf">) => {
-  const known = new WeakMap<ResolvedAgent, ReadonlyMap<string, ToolGate>>()
   const gateOf = (agent: ResolvedAgent, tool: AgentTool): ToolGate => {
     const missing = missingCapability(agent, tool, policy.default_deny)
     const subject = policySubjectOf(tool)
@@ -195,11 +189,8 @@ export const makeToolGates = (policy: Policy, body: Pick<ToolBody, "starterOf">)
       start: body.starterOf(tool)
     }
   }
-  const gatesFor = (agent: ResolvedAgent): ReadonlyMap<string, ToolGate> =>
-    new Map([...agent.tools].map(([name, tool]) => [name, gateOf(agent, tool)]))
-  return (agent: ResolvedAgent): ReadonlyMap<string, ToolGate> => {
-    let gates = known.get(agent)
-    if (gates === undefined) known.set(agent, (gates = gatesFor(agent)))
-    return gates
-  }
+  return memoised(
+    (agent: ResolvedAgent): ReadonlyMap<string, ToolGate> =>
+      new Map([...agent.tools].map(([name, tool]) => [name, gateOf(agent, tool)]))
+  )
 }

@@ -35,10 +35,7 @@ const conversationUnreadable = () =>
     message: "whose conversation it is cannot be read now: go on with it yourself"
   })
 
-/**
- * A customer's conversation is handed over to agents for customers only, and one that is not known counts as a customer's. How
- * often one run may do so is decided with the run (`RunDecider`).
- */
+/** A customer's conversation goes to agents for customers only; one that is not known counts as a customer's. */
 export const makeHandoffRefusal =
   (
     conversations: ConversationStore["Service"] | undefined,

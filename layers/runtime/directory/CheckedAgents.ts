@@ -1,6 +1,7 @@
 /**
- * Refuses a bound on cost that the price table cannot keep: a turn whose cost is not known ends its run as `cost_unknown`, so
- * that is said before anything begins, where it can be known then.
+ * Checks of agents that need more than the directory, before anything begins: whether every model that may answer an agent's
+ * turns can be given the tools of its provider that the agent declares, and whether the price table can keep a bound on cost. A
+ * turn whose cost is not known ends its run as `cost_unknown`.
  */
 import { Effect, Layer } from "effect"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
@@ -31,7 +32,7 @@ const unpriced = (
   return undefined
 }
 
-const check = Effect.gen(function* () {
+const checkPrices = Effect.gen(function* () {
   const prices = yield* PriceBook
   const { all } = yield* AgentDirectory
   const { modelsFor } = yield* ModelGateway
@@ -47,6 +48,21 @@ const check = Effect.gen(function* () {
   }
 })
 
-/** Fails with the first agent whose bound on cost cannot be kept. */
+const checkProviderTools = Effect.gen(function* () {
+  const { all } = yield* AgentDirectory
+  const { checkProviderTools: check } = yield* ModelGateway
+  if (check === undefined) return
+  for (const { modelTools, spec } of all) {
+    const provider_tools = providerToolsOf(spec.provider_tools ?? [])
+    const { model, model_settings: settings, name: agent } = spec
+    if (provider_tools.length === 0 && settings?.provider_options === undefined) continue
+    yield* Effect.mapError(
+      check({ agent, model, settings, tools: modelTools, provider_tools }),
+      ({ message }) => misdeclaredAgent(agent, "provider_tools", agent, message)
+    )
+  }
+})
+
+/** Fails with the first agent whose model cannot be given what it declares, or whose bound on cost cannot be kept. */
 export const layer: Layer.Layer<never, MisdeclaredAgent, AgentDirectory | ModelGateway> =
-  Layer.effectDiscard(check)
+  Layer.effectDiscard(Effect.andThen(checkProviderTools, checkPrices))
