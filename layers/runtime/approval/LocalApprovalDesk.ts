@@ -9,11 +9,12 @@
  */
 import { Clock, Effect, Exit, Layer, Result, Cause } from "effect"
 import { Digest } from "effect/crypto"
-import type { Approval, Decision } from "../../../src/approval/Approval.ts"
+import type { Approval, ClientAnswer, Decision } from "../../../src/approval/Approval.ts"
 import {
   ApprovalAltered,
   ApprovalNotFound,
-  ClientResultRefused
+  ClientResultRefused,
+  clientCallOf
 } from "../../../src/approval/Approval.ts"
 import { shownByRequest, differencesOf } from "../../../src/approval/ShownApproval.ts"
 import { ConversationNotFound } from "../../../src/conversation/Conversation.ts"

@@ -1,13 +1,13 @@
 /**
  * The tools of a replay. They have their names, schemas and permissions, so that the same gate judges each call. In place of the
- * body, a call does what `ReplayRoute` says.
+ * body, a call does what `routeOf` says.
  */
 import { Effect, Exit, Result } from "effect"
 import type { Digest } from "effect/crypto"
 import { bounds_carried, readJson } from "../../../src/value/BoundedJson.ts"
 import type { CallId } from "../../../src/value/Ids.ts"
 import { memoised } from "../../../src/value/Memoised.ts"
-import { Cassette } from "../../../src/replay/Cassette.ts"
+import { Cassette, erasedReplay, refusedReplay, routeOf } from "../../../src/replay/Cassette.ts"
 import { isErased } from "../../../src/replay/Erased.ts"
 import type { ToolFailure } from "../../../src/error/ToolError.ts"
 import {
