@@ -18,7 +18,7 @@ import type { Approval } from "../../src/approval/Approval.ts"
 import type { ChannelBinding } from "../../src/conversation/ChannelBinding.ts"
 import { ChannelName, ChannelPlace, in_app } from "../../src/conversation/ChannelBinding.ts"
 import type { ConversationMessage } from "../../src/conversation/Conversation.ts"
-import { customerContent } from "../../src/conversation/CustomerView.ts"
+import { customerNotice } from "../../src/conversation/CustomerView.ts"
 import { cutText } from "../../src/value/CutText.ts"
 import { modeOf, NoticeContent, notice_units_max } from "../../src/delivery/Notice.ts"
 import { InvalidInput } from "../../src/schema/InvalidInput.ts"
@@ -327,7 +327,7 @@ const makeHandlers = Effect.fnUntraced(function* (adapters: ReadonlyArray<Channe
         new Set<string>()
       : yield* Effect.provideService(customersOf(content, tenant), TaskStore, tasks)
     yield* tell(tenant, `question/${id}`, content, (recipient) =>
-      customers.has(recipient) ? customerContent(content) : content
+      customers.has(recipient) ? customerNotice(content) : content
     )
   }, retried)
 

@@ -1,7 +1,7 @@
 /**
  * The definition of an agent: its name, instructions, tools, specialists, limits and supervision.
  */
-import { Effect, Schema } from "effect"
+import { Schema } from "effect"
 import { Capability } from "../capability/Capability.ts"
 import { throwInvalidInputInMake } from "../schema/InvalidInput.ts"
 import { AgentName } from "../value/Ids.ts"
@@ -11,6 +11,7 @@ import { GroupsByRole, ToolGroup } from "../tool/ToolGroup.ts"
 import { ModelSettings } from "./ModelSettings.ts"
 import { ProviderTools } from "./ProviderTools.ts"
 import { AnchorKind } from "../memory/MemoryAnchors.ts"
+import { between, defaulted } from "../value/Bounds.ts"
 
 export const AgentKindName = Schema.String.check(
   Schema.isPattern(/^[a-z][a-z0-9_-]{0,62}$/, { description: "a lower-case name such as clerk" })
@@ -29,34 +30,16 @@ export const AgentKind = Schema.Struct({
 })
 export interface AgentKind extends Schema.Schema.Type<typeof AgentKind> {}
 
-const defaulted = <S extends Schema.Top & Schema.WithoutConstructorDefault>(
-  schema: S,
-  value: S["Type"] & S["Encoded"]
-) =>
-  schema.pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(value)),
-    Schema.withConstructorDefault(Effect.succeed(value))
-  )
-
 /** How often an actor may crash within `window_ms` before it is stopped, and how long it waits before each restart. */
 export const Supervision = Schema.Struct({
   /** How many crashes within `window_ms` restart the actor, 0 to 1,000; the next one stops it, and its run fails. Absent = 3. */
-  restarts_max: defaulted(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000 })), 3),
+  restarts_max: defaulted(between(0, 1_000), 3),
   /** In ms, 1 to a day. Absent = 60,000. */
-  window_ms: defaulted(
-    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400_000 })),
-    60_000
-  ),
+  window_ms: defaulted(between(1, 86_400_000), 60_000),
   /** The wait before the first restart, in ms, 0 to 60,000; it doubles with each further one. Absent = 100. */
-  backoff_initial_ms: defaulted(
-    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60_000 })),
-    100
-  ),
+  backoff_initial_ms: defaulted(between(0, 60_000), 100),
   /** The longest wait before a restart, in ms, 0 to 600,000. Absent = 5,000. */
-  backoff_max_ms: defaulted(
-    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 600_000 })),
-    5_000
-  )
+  backoff_max_ms: defaulted(between(0, 600_000), 5_000)
 })
 export interface Supervision extends Schema.Schema.Type<typeof Supervision> {}
 
@@ -160,10 +143,7 @@ export const AgentSpec = Schema.Struct({
    */
   mailbox: defaulted(MailboxPolicy, "enqueue" as const),
   /** How many messages may wait for one address, 1 to 1,000,000; one more is refused. Absent = 1,000. */
-  mailbox_max: defaulted(
-    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })),
-    1_000
-  ),
+  mailbox_max: defaulted(between(1, 1_000_000), 1_000),
   /**
    * What becomes of a run whose agent or tools have changed since it was accepted: it goes on with the new ones (`continue`),
    * fails (`fail`), or waits for a process with the old ones (`wait`). Absent = `continue`.
@@ -172,19 +152,13 @@ export const AgentSpec = Schema.Struct({
   /** How often its actors may crash, and how long they wait before each restart. Absent = 3 times in a minute. */
   supervision: defaulted(Schema.toType(Supervision), defaultSupervision),
   /** How much of the conversation's past a run's model is shown, in tokens, at most 10,000,000; 0 = nothing. Absent = 16,000. */
-  history_tokens_max: defaulted(
-    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 })),
-    16_000
-  ),
+  history_tokens_max: defaulted(between(0, 10_000_000), 16_000),
   /**
    * The longest prompt of a turn (instructions, tools, history and the run so far), in tokens as the `Tokenizer` counts: the
    * model's window less room for the answer. A longer prompt, or history above `history_tokens_max`, is compacted. At most
    * 10,000,000. Absent = 100,000.
    */
-  context_tokens_max: defaulted(
-    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000_000 })),
-    100_000
-  ),
+  context_tokens_max: defaulted(between(1, 10_000_000), 100_000),
   /**
    * How a prompt that is too long is shortened, oldest part first: results become notes, then runs and steps go (`truncate`), or
    * the agent's model summarises what goes (`summarise`). Absent = `truncate`.

@@ -4,15 +4,10 @@
  */
 import { Schema } from "effect"
 import { isCheckable } from "../run/AnswerSchema.ts"
-
-const json_units_max = 65_536
+import { between, jsonUpTo } from "../value/Bounds.ts"
 
 /** JSON of at most 65,536 characters. */
-const bounded = Schema.makeFilter(
-  (value: unknown) =>
-    (JSON.stringify(value) ?? "").length <= json_units_max ||
-    `expected at most ${json_units_max} characters of JSON`
-)
+const bounded = jsonUpTo(65_536)
 
 const JsonObject = Schema.Record(Schema.String, Schema.Json)
 
@@ -53,9 +48,7 @@ export const ModelSettings = Schema.Struct({
    * The greatest number of output tokens in one turn, 1 to 10,000,000. Reasoning counts too, where the provider counts it as
    * output. Absent = the provider's.
    */
-  max_output_tokens: Schema.optionalKey(
-    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000_000 }))
-  ),
+  max_output_tokens: Schema.optionalKey(between(1, 10_000_000)),
   /** How freely tokens are drawn, 0 to 2. Absent = the provider's. */
   temperature: Schema.optionalKey(
     Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 }))

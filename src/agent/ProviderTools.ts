@@ -8,6 +8,7 @@ import type { PermissionRule } from "../permission/PermissionRule.ts"
 import { parsePattern } from "../permission/PermissionRule.ts"
 import type { ProviderRan } from "../run/ProviderWork.ts"
 import type { ToolGroup } from "../tool/ToolGroup.ts"
+import { between, textUpTo, jsonUpTo } from "../value/Bounds.ts"
 
 export const ProviderToolName = Schema.Literals([
   "web_search",
@@ -18,26 +19,18 @@ export const ProviderToolName = Schema.Literals([
 ])
 export type ProviderToolName = typeof ProviderToolName.Type
 
-const settings_units_max = 16_384
-
 /**
  * More arguments of the tool, by the provider's name (`openai`, `anthropic`, `google`, `xai`, `openaiCompatible`), as its AI SDK
  * package documents them. The declaration's own members take precedence over them.
  */
 const settings = Schema.optionalKey(
-  Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Json)).check(
-    Schema.makeFilter(
-      (value: unknown) =>
-        (JSON.stringify(value) ?? "").length <= settings_units_max ||
-        `expected at most ${settings_units_max} characters of JSON`
-    )
-  )
+  Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Json)).check(jsonUpTo(16_384))
 )
 
-const Text = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(500))
+const Text = textUpTo(500)
 const some = (most: number) =>
   Schema.Array(Text).check(Schema.isMinLength(1), Schema.isMaxLength(most))
-const Count = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000 }))
+const Count = between(1, 1_000)
 
 const web = {
   allowed_domains: Schema.optionalKey(some(100)),

@@ -6,6 +6,8 @@ import { DateTime, Schema } from "effect"
 import { CheckedJson, CheckedJsonRecord } from "../value/JsonObject.ts"
 import { ApprovalId, CallId, RunId, Tenant } from "../value/Ids.ts"
 import { Role } from "../principal/Principal.ts"
+import { textUpTo } from "../value/Bounds.ts"
+import { defined } from "../value/PlainObject.ts"
 
 /** Exactly these five members are shown to the person. `correlation_id` is the approval's id. */
 export const ApprovalPayload = Schema.Struct({
@@ -25,19 +27,20 @@ export const ClientResult = Schema.Struct({
 })
 export interface ClientResult extends Schema.Schema.Type<typeof ClientResult> {}
 
-const Note = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(4_000))
+/** A reason or a note that a person gives and the journal keeps: 1 to 4,000 characters. */
+export const Reason = textUpTo(4_000)
 
 /**
  * What a person may answer. `Modify` carries the complete replacement arguments, which are checked again like those of a new
  * call.
  */
 export const Decision = Schema.Union([
-  Schema.TaggedStruct("Approve", { note: Schema.optionalKey(Note) }),
-  Schema.TaggedStruct("Deny", { reason: Note }),
-  Schema.TaggedStruct("RequestRevision", { note: Note }),
+  Schema.TaggedStruct("Approve", { note: Schema.optionalKey(Reason) }),
+  Schema.TaggedStruct("Deny", { reason: Reason }),
+  Schema.TaggedStruct("RequestRevision", { note: Reason }),
   Schema.TaggedStruct("Modify", {
     arguments: CheckedJsonRecord,
-    note: Schema.optionalKey(Note)
+    note: Schema.optionalKey(Reason)
   })
 ])
 export type Decision = typeof Decision.Type
@@ -149,9 +152,6 @@ export class ApprovalAltered extends Schema.TaggedError<ApprovalAltered>()("Appr
   }
 }
 
-/** A reason that a person gives and the journal keeps: 1 to 4,000 characters. */
-export const Reason = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(4_000))
-
 /** The error message for a payload of any other shape. */
 export const decision_expected =
   'Expected an object whose decision is "approve", "deny" with a reason, "request_revision" with a note, or "modify" with arguments'
@@ -184,17 +184,13 @@ export const decisionOf = (given: AnyDecision): Decision => {
   if ("_tag" in given) return given
   switch (given.decision) {
     case "approve":
-      return given.note === undefined ? { _tag: "Approve" } : { _tag: "Approve", note: given.note }
+      return { _tag: "Approve", ...defined({ note: given.note }) }
     case "deny":
       return { _tag: "Deny", reason: given.reason }
     case "request_revision":
       return { _tag: "RequestRevision", note: given.note }
-    case "modify": {
-      const { arguments: args, note } = given
-      return note === undefined
-        ? { _tag: "Modify", arguments: args }
-        : { _tag: "Modify", arguments: args, note }
-    }
+    case "modify":
+      return { _tag: "Modify", arguments: given.arguments, ...defined({ note: given.note }) }
   }
 }
 
@@ -235,7 +231,7 @@ export const clientCallOf = ({
         arguments: args,
         output_schema: client.output_schema ?? {},
         requested_at,
-        ...(expires_at === undefined ? undefined : { expires_at })
+        ...defined({ expires_at })
       }
 
 /** The error message for a payload of any other shape. */

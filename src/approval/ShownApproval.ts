@@ -2,58 +2,35 @@
  * What people are shown of a question, taken from its record or from the run's event that asks it. A decision counts only if
  * both are equal: somebody with access to the database can change the record, but the event determines what runs.
  */
+import { Struct } from "effect"
 import { isSameJson } from "../value/Canonical.ts"
 import type { RunId, Tenant } from "../value/Ids.ts"
 import type { Question } from "../run/RunEvent.ts"
 import type { Approval } from "./Approval.ts"
 
 /**
- * The members of an approval without its status, its answer, the times of asking and answering, and what is derived from them.
+ * The members of an approval without its status, its answer, the times of asking and answering, and what is derived from them; in
+ * alphabetical order.
  */
-export type ShownApproval = Pick<
-  Approval,
-  | "id"
-  | "tenant"
-  | "run_id"
-  | "call"
-  | "payload"
-  | "tool_key"
-  | "arguments"
-  | "digest"
-  | "policy_version"
-  | "approvers"
-  | "expires_at"
-  | "client"
->
+const members = [
+  "approvers",
+  "arguments",
+  "call",
+  "client",
+  "digest",
+  "expires_at",
+  "id",
+  "payload",
+  "policy_version",
+  "run_id",
+  "tenant",
+  "tool_key"
+] as const
+
+export type ShownApproval = Pick<Approval, (typeof members)[number]>
 
 /** Takes the shown members from a record. */
-export const shownOf = ({
-  approvers,
-  arguments: args,
-  call,
-  client,
-  digest,
-  expires_at,
-  id,
-  payload,
-  policy_version,
-  run_id,
-  tenant,
-  tool_key
-}: ShownApproval): ShownApproval => ({
-  id,
-  tenant,
-  run_id,
-  call,
-  payload,
-  tool_key,
-  arguments: args,
-  digest,
-  policy_version,
-  approvers,
-  ...(expires_at === undefined ? undefined : { expires_at }),
-  ...(client === undefined ? undefined : { client })
-})
+export const shownOf = (record: ShownApproval): ShownApproval => Struct.pick(record, members)
 
 /** Takes the shown members from the run's event that requests the approval. */
 export const shownByRequest = (
@@ -62,28 +39,9 @@ export const shownByRequest = (
   request: Omit<Question, "_tag">
 ): ShownApproval => shownOf({ ...request, id: request.approval, run_id, tenant })
 
-/** All members, in alphabetical order. */
-const members: Readonly<Record<keyof ShownApproval, true>> = {
-  approvers: true,
-  arguments: true,
-  call: true,
-  client: true,
-  digest: true,
-  expires_at: true,
-  id: true,
-  payload: true,
-  policy_version: true,
-  run_id: true,
-  tenant: true,
-  tool_key: true
-}
-const names: ReadonlyArray<string> = Object.keys(members)
-
 /** The names of the members in which the two differ, in alphabetical order; empty = they are equal. */
 export const differencesOf = (a: ShownApproval, b: ShownApproval): ReadonlyArray<string> => {
-  const one: Readonly<Record<string, unknown>> = { ...a }
-  const other: Readonly<Record<string, unknown>> = { ...b }
-  return names.filter((name) => !isSameJson(one[name], other[name]))
+  return members.filter((name) => !isSameJson(a[name], b[name]))
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 import { Schema } from "effect"
 import { ConversationId, plainText, Tenant } from "../value/Ids.ts"
+import { textUpTo } from "../value/Bounds.ts"
 
 /** The name of a channel: `in_app`, `slack`, `email`, or one that the application defines. */
 export const ChannelName = Schema.String.check(
@@ -16,11 +17,7 @@ export type ChannelName = typeof ChannelName.Type
 export const in_app = ChannelName.make("in_app")
 
 /** A name or address in a channel: 1 to 200 printable characters. */
-export const ChannelPlace = Schema.String.check(
-  Schema.isMinLength(1),
-  Schema.isMaxLength(200),
-  plainText
-)
+export const ChannelPlace = textUpTo(200).check(plainText)
 
 export const email = ChannelName.make("email")
 

@@ -19,6 +19,7 @@ import type { FrameCut, HistoryCut } from "./Cut.ts"
 import type { Measure } from "./TokenEstimate.ts"
 import { entrySize, sizeOf } from "./PromptSize.ts"
 import type { TranscriptEntry } from "./Transcript.ts"
+import { defined } from "../value/PlainObject.ts"
 
 /** The greatest number of earlier runs in a prompt, however short they are. */
 export const chapters_max = 100
@@ -219,8 +220,8 @@ const planned = (
   tokens_before: number,
   measure: Measure
 ): Plan | undefined => {
-  const history = nextHistory(all.history, prompt.past.cut)
-  const own = nextOwn(all.own, prompt.cut, capped)
+  const history: HistoryCut | undefined = nextCut(all.history, prompt.past.cut)
+  const own = nextCut(all.own, prompt.cut, capped)
   if (history === undefined && own === undefined) return undefined
   const tokens_after = tokensAfter(prompt, { history, own }, measure)
   return { history, own, tokens_before, tokens_after, dropped: droppedOf(prompt, all) }
@@ -253,22 +254,15 @@ const droppedOf = (prompt: Prompt, all: Shrinking): ReadonlyArray<TranscriptEntr
  */
 export const summarisedBy = (plan: Plan, text: string, prompt: Prompt, measure: Measure): Plan => {
   const { history, own } = plan
-  const summed: Pick<Plan, "history" | "own"> =
-    own !== undefined && own.dropped > (prompt.cut?.dropped ?? 0)
-      ? {
-          history:
-            history === undefined
-              ? undefined
-              : { dropped: history.dropped, elided: history.elided },
-          own: { ...own, summary: { through: own.dropped, text } }
-        }
-      : {
-          history:
-            history === undefined
-              ? undefined
-              : { ...history, summary: { through: history.dropped, text } },
-          own
-        }
+  const isOfOwn = own !== undefined && own.dropped > (prompt.cut?.dropped ?? 0)
+  const summed: Pick<Plan, "history" | "own"> = {
+    history: history && {
+      dropped: history.dropped,
+      elided: history.elided,
+      ...(isOfOwn ? undefined : { summary: { through: history.dropped, text } })
+    },
+    own: isOfOwn ? { ...own, summary: { through: own.dropped, text } } : own
+  }
   return { ...plan, ...summed, tokens_after: tokensAfter(prompt, summed, measure) }
 }
 
@@ -285,33 +279,16 @@ const tokensAfter = (
   return prompt.fixed + sizeOf(shownPast(past), measure) + sizeOf(transcript, measure)
 }
 
-const nextHistory = (
+/** The next cut of these units; undefined = it leaves out no more than the one before. */
+const nextCut = (
   units: ReadonlyArray<Unit>,
-  cut: HistoryCut | undefined
-): HistoryCut | undefined => {
-  const dropped = through(units, "dropped", cut?.dropped ?? 0)
-  const elidedTo = Math.max(through(units, "elided", cut?.elided ?? 0), dropped)
-  if (dropped === (cut?.dropped ?? 0) && elidedTo === (cut?.elided ?? 0)) return undefined
-  return {
-    dropped,
-    elided: elidedTo,
-    ...(cut?.summary === undefined ? undefined : { summary: cut.summary })
-  }
-}
-
-const nextOwn = (
-  units: ReadonlyArray<Unit>,
-  cut: FrameCut | undefined,
-  capped: number | undefined
+  cut: HistoryCut | FrameCut | undefined,
+  capped?: number
 ): FrameCut | undefined => {
-  const dropped = through(units, "dropped", cut?.dropped ?? 0)
-  const elidedTo = Math.max(through(units, "elided", cut?.elided ?? 0), dropped)
-  if (dropped === (cut?.dropped ?? 0) && elidedTo === (cut?.elided ?? 0) && capped === undefined)
-    return undefined
-  return {
-    dropped,
-    elided: elidedTo,
-    ...(capped === undefined ? undefined : { capped }),
-    ...(cut?.summary === undefined ? undefined : { summary: cut.summary })
-  }
+  const { dropped: dropped_before = 0, elided: elided_before = 0, summary } = cut ?? {}
+  const dropped = through(units, "dropped", dropped_before)
+  const elided = Math.max(through(units, "elided", elided_before), dropped)
+  return dropped === dropped_before && elided === elided_before && capped === undefined
+    ? undefined
+    : { dropped, elided, ...defined({ capped, summary }) }
 }

@@ -7,7 +7,7 @@ import type { ToolFailure } from "../error/ToolError.ts"
 import { failureTextForUser } from "../error/ToolError.ts"
 import type { ApprovalPayload } from "../approval/Approval.ts"
 import type { ApprovalId, CallId, FrameId } from "../value/Ids.ts"
-import type { Notice, NoticeContent } from "../delivery/Notice.ts"
+import type { NoticeContent } from "../delivery/Notice.ts"
 import { frameDepth, frameOpenedBy, rootFrame, AgentName } from "../value/Ids.ts"
 import type { Source } from "../run/ProviderWork.ts"
 import type {
@@ -22,10 +22,11 @@ import type { WorkspaceAgentAuthorization } from "../permission/Authorization.ts
 import type { Principal } from "../principal/Principal.ts"
 import type { FilePart, Part } from "./Part.ts"
 import type { Conversation, ConversationMessage, InitiatedBy } from "./Conversation.ts"
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { NotEntitled } from "../principal/NotEntitled.ts"
 import type { RightName } from "../principal/Rights.ts"
 import { isLimitedToOwn, rolesFor } from "../principal/Rights.ts"
+import { defined } from "../value/PlainObject.ts"
 
 /** A customer named an agent that is not open to customers. The error does not say whether that agent exists. */
 export class NotForCustomers extends Schema.TaggedError<NotForCustomers>()("NotForCustomers", {
@@ -157,10 +158,8 @@ const ofAnswer = ({
   finish,
   sources
 }: Pick<RunEnded, "agent" | "files" | "finish" | "sources">) => ({
-  ...(agent === undefined ? undefined : { agent }),
   ...ofFinish(finish),
-  ...(sources === undefined ? undefined : { sources: sources.map(sourceOf) }),
-  ...(files === undefined ? undefined : { files: files.map(fileOf) })
+  ...defined({ agent, sources: sources?.map(sourceOf), files: files?.map(fileOf) })
 })
 
 const fileOf = ({ digest, media_type, name, size, type }: FilePart): FilePart => ({
@@ -168,17 +167,13 @@ const fileOf = ({ digest, media_type, name, size, type }: FilePart): FilePart =>
   digest,
   media_type,
   size,
-  ...(name === undefined ? undefined : { name })
+  ...defined({ name })
 })
 
 const partOf = (part: Part): Part =>
   part.type === "text" ? { type: part.type, text: part.text } : fileOf(part)
 
-const sourceOf = ({ document, title, url }: Source): Source => ({
-  ...(url === undefined ? undefined : { url }),
-  ...(title === undefined ? undefined : { title }),
-  ...(document === undefined ? undefined : { document })
-})
+const sourceOf = ({ document, title, url }: Source): Source => defined({ url, title, document })
 
 /**
  * A failure's text for customers. Failures of the runtime name tools and arguments, so they get a text of their own; a tool's
@@ -220,7 +215,7 @@ const asked = ({ approval, approvers, expires_at, payload }: ApprovalRequested):
           effect_description: payload.effect_description,
           correlation_id: payload.correlation_id
         },
-        ...(expires_at === undefined ? undefined : { expires_at })
+        ...defined({ expires_at })
       }
     : { _tag: "ApprovalRequested" }
 
@@ -232,25 +227,18 @@ export const customerEnd = (event: RunEnded) => {
     : { ...ended, text: "", ...ofFinish(finish) }
 }
 
-/** A notice for customers: of a question it says only that a person is asked. */
-const told = <N extends Pick<NoticeContent, "kind" | "text">>(notice: N): N =>
-  notice.kind === "question" ? { ...notice, text: "A person is asked to decide." } : notice
-
-export const customerNotice = ({
+/**
+ * A notice, or what a channel delivers of it, for a customer: without the ids of the run and the approval, and of a question only
+ * that a person is asked.
+ */
+export const customerNotice = <N extends NoticeContent>({
   approval: _approval,
   run_id: _run_id,
   ...notice
-}: Notice): Notice => told(notice)
-
-/** The content that channels deliver to a customer, with the same text and without the ids of the run and the approval. */
-export const customerContent = ({
-  approval: _approval,
-  run_id: _run_id,
-  ...content
-}: NoticeContent): NoticeContent => told(content)
+}: N) => (notice.kind === "question" ? { ...notice, text: "A person is asked to decide." } : notice)
 
 const partsIn = ({ parts }: { readonly parts?: ReadonlyArray<Part> }) =>
-  parts === undefined ? undefined : { parts: parts.map(partOf) }
+  defined({ parts: parts?.map(partOf) })
 
 /** The form that a customer sees; undefined = a customer does not see it. */
 export const customerEvent = (event: RunEvent): CustomerEvent | undefined => {
@@ -301,15 +289,12 @@ export const isFileForCustomers = (as: "upload" | "message" | "result" | "answer
 export const customerMessage = (message: ConversationMessage): ConversationMessage | undefined => {
   const { channel_origin, content, conversation, created_at, role, run_id, seq } = message
   if (role !== "user" && role !== "assistant") return undefined
-  const run = run_id === undefined ? undefined : { run_id }
-  const answer = { ...ofAnswer(message), ...partsIn(message) }
-  return { conversation, seq, role, content, channel_origin, ...run, ...answer, created_at }
+  const answer = { ...defined({ run_id }), ...ofAnswer(message), ...partsIn(message) }
+  return { conversation, seq, role, content, channel_origin, ...answer, created_at }
 }
 
-export const customerConversation = (conversation: Conversation): Conversation => {
-  const { address, created_at, id, initiated_by, tenant } = conversation
-  return { id, tenant, address, initiated_by, created_at }
-}
+export const customerConversation = (conversation: Conversation): Conversation =>
+  Struct.pick(conversation, ["id", "tenant", "address", "initiated_by", "created_at"])
 
 /** Stands for a person whose id customers are not shown. */
 export const other_person = "another person"
@@ -324,6 +309,6 @@ export const customerAuthorization = (
   return {
     ...given,
     granted_by: shown(granted_by),
-    ...(revoked_by === undefined ? undefined : { revoked_by: shown(revoked_by) })
+    ...defined({ revoked_by: revoked_by && shown(revoked_by) })
   }
 }

@@ -99,31 +99,7 @@ export const jsonUnits = (value: Json): number => jsonSize(value, 1, units_per_n
 const unitsMost: Measure = (text) => text.length * tokens_per_unit_max
 
 /** An upper bound of an entry's tokens by any byte-based tokenizer. */
-export const entryMost = (entry: TranscriptEntry): number => {
-  switch (entry.role) {
-    case "user":
-      return entry.parts === undefined
-        ? entry_overhead + entry.text.length * tokens_per_unit_max
-        : entry_overhead +
-            entry.text.length * tokens_per_unit_max +
-            partsSize(entry.parts, unitsMost)
-    case "tool":
-      return entry.files === undefined
-        ? entry_overhead + resultText(entry).length * tokens_per_unit_max
-        : entry_overhead + unitsMost(resultText(entry)) + partsSize(entry.files, unitsMost)
-    case "assistant": {
-      let most = entry_overhead + entry.text.length * tokens_per_unit_max
-      for (const { arguments: args, name } of entry.calls) {
-        most += entry_overhead + name.length * tokens_per_unit_max + jsonMost(args)
-      }
-      if (entry.reasoning !== undefined) {
-        for (const part of entry.reasoning) most += part.text.length * tokens_per_unit_max
-      }
-      if (entry.files !== undefined) most += partsSize(entry.files, unitsMost)
-      return most
-    }
-  }
-}
+export const entryMost = (entry: TranscriptEntry): number => entrySize(entry, unitsMost, jsonMost)
 
 /** About as many UTF-16 units as the entries have: for what they hold in memory (bench row `send`, 1,000 runs). */
 export const heldUnits = (entries: ReadonlyArray<TranscriptEntry>): number => {

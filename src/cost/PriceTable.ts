@@ -15,11 +15,12 @@ import type { AgentName } from "../value/Ids.ts"
 import type { ProviderRan } from "../run/ProviderWork.ts"
 import { Decimal, parseDecimal, decimalText } from "../value/Decimal.ts"
 import type { TurnCost, Usage } from "./TurnCost.ts"
+import { textUpTo } from "../value/Bounds.ts"
 
 /** Prices of one model per million tokens, in the table's currency. */
 export const Price = Schema.Struct({
   /** A model's id, or a pattern in which `*` stands for any characters; `*` alone is the default. */
-  model: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)),
+  model: textUpTo(200),
   /** Per million tokens of input, as a decimal text: `"2.50"`. */
   input: Decimal,
   /** Per million tokens of output. */
@@ -39,12 +40,12 @@ export const UsePrice = Schema.Struct({
   /** For one use, as a decimal text: `"0.01"`. */
   price: Decimal,
   /** As in `Price`; absent = of any model. */
-  model: Schema.optionalKey(Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)))
+  model: Schema.optionalKey(textUpTo(200))
 })
 
 const Head = Schema.Struct({
   /** Journaled with each cost, to tell which prices it was computed by: 1 to 64 characters. */
-  version: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(64)),
+  version: textUpTo(64),
   /** ISO 4217, for example `USD`. */
   currency: Schema.String.check(
     Schema.isPattern(/^[A-Z]{3}$/, { expected: "three capital letters, for example USD" })

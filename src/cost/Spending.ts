@@ -8,6 +8,7 @@ import { parseDecimal, decimalText } from "../value/Decimal.ts"
 import type { Prices } from "./PriceTable.ts"
 import { costOf } from "./PriceTable.ts"
 import { TurnCost, Usage } from "./TurnCost.ts"
+import { defined } from "../value/PlainObject.ts"
 
 /** A model call as a tool's body reports it. */
 export interface ModelSpent {
@@ -124,8 +125,7 @@ const merged = (a: ModelUse, b: ModelUse): ModelUse => {
   return {
     model: a.model,
     turns: sum(a.turns ?? 1, b.turns ?? 1),
-    ...(usage === undefined ? undefined : { usage }),
-    ...(cost === undefined ? undefined : { cost })
+    ...defined({ usage, cost })
   }
 }
 

@@ -1,13 +1,14 @@
 /**
  * A task: one message that an agent handles to completion. Its id is also the id of its run.
  */
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { canonical } from "../value/Canonical.ts"
 import { Part } from "../conversation/Part.ts"
 import { CheckedJsonRecord } from "../value/JsonObject.ts"
 import { Address, AgentName, ConversationId, RunId, Tenant } from "../value/Ids.ts"
 import { Roles } from "../principal/Principal.ts"
 import { Nesting } from "../run/Nesting.ts"
+import { defined } from "../value/PlainObject.ts"
 
 export const TaskStatus = Schema.Literals(["pending", "processing", "complete", "failed"])
 export type TaskStatus = typeof TaskStatus.Type
@@ -42,28 +43,11 @@ export type MessageExtras = {
   readonly [Name in keyof StoredExtras]?: StoredExtras[Name] | undefined
 }
 
+const extra_names = Struct.keys(extras)
+
 /** The same members, without those that are undefined. */
-export const extrasOf = ({
-  agent,
-  answer_schema,
-  context,
-  context_secrets,
-  handed_by,
-  nested,
-  parts,
-  sampled,
-  span_id
-}: MessageExtras): StoredExtras => ({
-  ...(agent === undefined ? undefined : { agent }),
-  ...(handed_by === undefined ? undefined : { handed_by }),
-  ...(span_id === undefined ? undefined : { span_id }),
-  ...(sampled === undefined ? undefined : { sampled }),
-  ...(nested === undefined ? undefined : { nested }),
-  ...(answer_schema === undefined ? undefined : { answer_schema }),
-  ...(context === undefined ? undefined : { context }),
-  ...(context_secrets === undefined ? undefined : { context_secrets }),
-  ...(parts === undefined ? undefined : { parts })
-})
+export const extrasOf = (given: MessageExtras): StoredExtras =>
+  defined(Struct.pick(given, extra_names))
 
 const compared = ({
   agent,

@@ -8,6 +8,7 @@ import { InvalidInput, inputReader } from "../schema/InvalidInput.ts"
 import { ConversationId } from "../value/Ids.ts"
 import type { IncomingEvent } from "./IncomingEvent.ts"
 import { EventTypeUnknown } from "./IncomingEvent.ts"
+import { textUpTo } from "../value/Bounds.ts"
 
 /** Of a message to an agent, in UTF-16 units: an event has less. */
 const told_units_max = 1_000_000
@@ -27,7 +28,7 @@ export const Remember = Schema.TaggedStruct("Remember", {
   conversation: ConversationId,
   text: Schema.String.check(Schema.isMaxLength(text_units_max)),
   /** The person whom the memory is about. Absent = nobody. */
-  subject: Schema.optionalKey(Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)))
+  subject: Schema.optionalKey(textUpTo(200))
 })
 export interface Remember extends Schema.Schema.Type<typeof Remember> {}
 

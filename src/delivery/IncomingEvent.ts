@@ -8,15 +8,13 @@ import { inputReader } from "../schema/InvalidInput.ts"
 import { isExistingTime } from "../value/Times.ts"
 import { ConversationId, RunId } from "../value/Ids.ts"
 import { plainText } from "../value/Ids.ts"
+import { textUpTo } from "../value/Bounds.ts"
+import { defined } from "../value/PlainObject.ts"
 
 const attribute_max = 200
 
 /** 1 to 200 characters, none of them a control character: PostgreSQL cannot store a NUL. */
-const Attribute = Schema.String.check(
-  Schema.isMinLength(1),
-  Schema.isMaxLength(attribute_max),
-  plainText
-)
+const Attribute = textUpTo(attribute_max).check(plainText)
 
 /** A time in RFC 3339. The zone is required, because without one the time would be ambiguous. */
 const Time = Schema.String.check(
@@ -105,9 +103,7 @@ export const structuredOf = (
         : []
     )
   ),
-  ...(headers["content-type"] === undefined
-    ? undefined
-    : { datacontenttype: headers["content-type"] }),
+  ...defined({ datacontenttype: headers["content-type"] }),
   data
 })
 

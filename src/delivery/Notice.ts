@@ -3,13 +3,9 @@
  */
 import { Schema } from "effect"
 import { ChannelName, ChannelPlace } from "../conversation/ChannelBinding.ts"
-import { AgentName, ApprovalId, ConversationId, RunId, Tenant } from "../value/Ids.ts"
+import { AgentName, ApprovalId, ConversationId, RunId, Tenant, Uuid } from "../value/Ids.ts"
 
-export const NoticeId = Schema.String.check(
-  Schema.isPattern(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, {
-    description: "a lower-case UUID"
-  })
-).pipe(Schema.brand("NoticeId"))
+export const NoticeId = Uuid.pipe(Schema.brand("NoticeId"))
 export type NoticeId = typeof NoticeId.Type
 
 /** `answer`: an agent answered. `question`: a call waits for a decision. */

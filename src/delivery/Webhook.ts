@@ -4,6 +4,7 @@
  */
 import { Schema } from "effect"
 import type { OutboxMessage } from "./OutboxMessage.ts"
+import { textUpTo } from "../value/Bounds.ts"
 
 /** The topic whose messages go to the configured webhook. */
 export const webhook_topic = "webhook.deliver"
@@ -11,9 +12,9 @@ export const webhook_topic = "webhook.deliver"
 /** The payload of such a message. The configuration decides the receiver, never the payload. */
 export const WebhookEvent = Schema.Struct({
   /** For example `order.created`. */
-  type: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)),
+  type: textUpTo(200),
   /** What the event is about, for example an order's number. */
-  subject: Schema.optionalKey(Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))),
+  subject: Schema.optionalKey(textUpTo(200)),
   data: Schema.Json
 })
 export interface WebhookEvent extends Schema.Schema.Type<typeof WebhookEvent> {}

@@ -28,6 +28,8 @@ import { Settlement, settlement_expected } from "../run/UnknownCall.ts"
 import { bounds_result, readJson } from "../value/BoundedJson.ts"
 import { InvalidInput, inputReader } from "../schema/InvalidInput.ts"
 import { FileDigest, FileName, fileTypeOf, MediaType, parts_max } from "../conversation/Part.ts"
+import { between, textUpTo } from "../value/Bounds.ts"
+import { defined } from "../value/PlainObject.ts"
 
 /** A decoded part: with its bytes, or with the digest of a file that was uploaded before. */
 export type ReadPart =
@@ -141,11 +143,7 @@ export const splitParts = (
 }
 
 /** Checks only the form of a call's id. Whether the call exists is checked against its run. */
-const CallId = Schema.String.check(
-  Schema.isMinLength(1),
-  Schema.isMaxLength(2_000),
-  Ids.plainText
-).pipe(Schema.brand("CallId"))
+const CallId = textUpTo(2_000).check(Ids.plainText).pipe(Schema.brand("CallId"))
 
 export const runId = inputReader(Ids.RunId)
 export const approvalId = inputReader(Ids.ApprovalId)
@@ -155,39 +153,29 @@ export const callId = inputReader(CallId)
 export const reason = inputReader(Reason)
 export const flag = inputReader(Schema.Boolean)
 /** A name or hash for a look-up: 1 to 200 characters. */
-export const Word = Schema.String.check(
-  Schema.isMinLength(1),
-  Schema.isMaxLength(200),
-  Ids.plainText
-)
+export const Word = textUpTo(200).check(Ids.plainText)
 export const word = inputReader(Word)
 
 /** A name that another system chose, such as an MCP server's name for its tool: 1 to 2,000 characters. */
-export const Name = Schema.String.check(
-  Schema.isMinLength(1),
-  Schema.isMaxLength(2_000),
-  Ids.plainText
-)
+export const Name = textUpTo(2_000).check(Ids.plainText)
 export const name = inputReader(Name)
 
 /** Decodes a limit on rows: 1 to `max`. */
-export const limitUpTo = (max: number) =>
-  inputReader(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: max })))
+export const limitUpTo = (max: number) => inputReader(between(1, max))
 
 /** The longest time that a JavaScript timer supports. */
 const wait_ms_max = 2 ** 31 - 1
 
 /** Decodes how long to wait, in ms. */
-export const wait_ms = inputReader(
-  Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: wait_ms_max })),
-  { expected: expectedTime(1, wait_ms_max) }
-)
+export const wait_ms = inputReader(between(1, wait_ms_max), {
+  expected: expectedTime(1, wait_ms_max)
+})
 
 /** Decodes a position in a conversation; `{ ordinal: 0, seq: -1 }` is its beginning. */
 export const cursor = inputReader(
   Schema.Struct({
-    ordinal: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 - 1 })),
-    seq: Schema.Int.check(Schema.isBetween({ minimum: -1, maximum: 2 ** 31 - 1 }))
+    ordinal: between(0, 2 ** 31 - 1),
+    seq: between(-1, 2 ** 31 - 1)
   })
 )
 
@@ -268,7 +256,7 @@ export const settlement = (
       : Effect.succeed(read)
   )
 
-const key = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200), Ids.plainText)
+const key = textUpTo(200).check(Ids.plainText)
 
 /** The text of a message. It has no upper bound at this point, because `send` limits its bytes with an error of its own. */
 const text = Schema.String.check(Schema.isMinLength(1))
@@ -324,9 +312,8 @@ export const messageWithBaggage = (value: unknown, field: string) => {
     Effect.mapBoth(Effect.fromResult(nestingOf(baggage)), {
       onSuccess: (nested) => ({
         ...rest,
-        ...(nested === undefined ? undefined : { nested }),
-        // They are decoded with the message.
-        ...(split === undefined ? undefined : { parts: split.parts as ReadonlyArray<PartInput> })
+        // The parts are decoded with the message.
+        ...defined({ nested, parts: split?.parts as ReadonlyArray<PartInput> | undefined })
       }),
       onFailure: (problem) => new InvalidInput({ field: `${field}.baggage`, message: problem })
     })

@@ -3,14 +3,10 @@
  * but not whom it concerned.
  */
 import { Schema } from "effect"
-import { RunId, Tenant } from "../value/Ids.ts"
+import { RunId, Tenant, Uuid } from "../value/Ids.ts"
 import { MemoryName } from "../memory/MemoryRow.ts"
 
-export const ErasureId = Schema.String.check(
-  Schema.isPattern(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, {
-    description: "a lower-case UUID"
-  })
-).pipe(Schema.brand("ErasureId"))
+export const ErasureId = Uuid.pipe(Schema.brand("ErasureId"))
 export type ErasureId = typeof ErasureId.Type
 
 /** The id of the principal to erase, which is also the name for which texts are searched. */

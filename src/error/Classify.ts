@@ -2,12 +2,7 @@
  * Maps the error names of every source to the four error classes.
  */
 import type { ToolError, ToolErrorClass, ToolErrorKind } from "./ToolError.ts"
-import {
-  ToolPolicyError,
-  ToolTerminalError,
-  ToolTransientError,
-  ToolUserError
-} from "./ToolError.ts"
+import { toolErrors } from "./ToolError.ts"
 
 interface Classified {
   readonly class: ToolErrorClass
@@ -189,14 +184,5 @@ export const classifyName = (name: string): Classified => {
 /** Converts another runtime's error by its name; without a name its kind is `unknown`. */
 export const toolErrorFrom = (name: string | undefined, message: string): ToolError => {
   const { class: as, kind } = classifyName(name ?? "unknown")
-  switch (as) {
-    case "ToolUserError":
-      return new ToolUserError({ kind, message })
-    case "ToolPolicyError":
-      return new ToolPolicyError({ kind, message })
-    case "ToolTransientError":
-      return new ToolTransientError({ kind, message })
-    case "ToolTerminalError":
-      return new ToolTerminalError({ kind, message })
-  }
+  return new toolErrors[as]({ kind, message })
 }

@@ -63,6 +63,9 @@ export const ToolError = Schema.Union([
 ])
 export type ToolError = typeof ToolError.Type
 
+/** The classes by their names. */
+export const toolErrors = { ToolUserError, ToolPolicyError, ToolTransientError, ToolTerminalError }
+
 export const isToolError = (error: unknown): error is ToolError =>
   error instanceof ToolUserError ||
   error instanceof ToolPolicyError ||
@@ -101,24 +104,8 @@ export const failureOf = (error: ToolError): ToolFailure => ({
 })
 
 /** The error that a failure tells of; `failureOf` gives the same failure for it. */
-export const errorOfFailure = ({
-  class: name,
-  retry_after_ms,
-  ...fields
-}: ToolFailure): ToolError => {
-  switch (name) {
-    case "ToolUserError":
-      return new ToolUserError(fields)
-    case "ToolPolicyError":
-      return new ToolPolicyError(fields)
-    case "ToolTransientError":
-      return new ToolTransientError(
-        retry_after_ms === undefined ? fields : { ...fields, retry_after_ms }
-      )
-    case "ToolTerminalError":
-      return new ToolTerminalError(fields)
-  }
-}
+export const errorOfFailure = ({ class: name, ...fields }: ToolFailure): ToolError =>
+  new toolErrors[name](fields)
 
 const advice: Record<ToolErrorClass, string> = {
   ToolUserError: "Change the arguments, or ask the user for what is missing.",

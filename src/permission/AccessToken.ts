@@ -5,6 +5,7 @@
 import { Effect, Schema } from "effect"
 import { Tenant, TokenId } from "../value/Ids.ts"
 import { Principal, Role, Roles, rolesOf } from "../principal/Principal.ts"
+import { between } from "../value/Bounds.ts"
 
 /** The greatest number of tokens in force at the same time in one tenant. */
 export const tokens_max = 1_000
@@ -18,7 +19,7 @@ export const use_resolution_ms = 60_000
 const day_ms = 86_400_000
 
 /** How long a token is valid, in ms: from a minute to 366 days. */
-const HoldsMs = Schema.Int.check(Schema.isBetween({ minimum: 60_000, maximum: 366 * day_ms }))
+const HoldsMs = between(60_000, 366 * day_ms)
 
 /** The default of `holds_ms`: 90 days. */
 const holds_ms_default = 90 * day_ms

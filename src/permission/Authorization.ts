@@ -4,6 +4,7 @@
  */
 import { Effect, Schema } from "effect"
 import { AgentName, AuthorizationId, Tenant } from "../value/Ids.ts"
+import { between } from "../value/Bounds.ts"
 
 /** The greatest number of authorisations in force at the same time in one workspace. */
 export const authorizations_max = 100
@@ -11,13 +12,13 @@ export const authorizations_max = 100
 const day_ms = 86_400_000
 
 /** How long an authorisation is valid, in ms: from a second to 366 days. */
-export const HoldsMs = Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 366 * day_ms }))
+export const HoldsMs = between(1_000, 366 * day_ms)
 
 /** The default of `holds_ms`: 30 days. */
 export const holds_ms_default = 30 * day_ms
 
 /** How many calls an authorisation lets through. */
-export const UsesMax = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))
+export const UsesMax = between(1, 1_000_000)
 
 /** The plain name of a tool. */
 export const Action = Schema.String.check(

@@ -10,6 +10,7 @@ import type { UrlScope } from "../network/UrlScope.ts"
 import { scopeAllows, isUrlLike, scopeMayMatch, parseUrlScope } from "../network/UrlScope.ts"
 import { hasRole, Roles } from "../principal/Principal.ts"
 import { Permission } from "../tool/SideEffects.ts"
+import { textUpTo } from "../value/Bounds.ts"
 
 const pattern_max = 512
 
@@ -25,7 +26,7 @@ export const PermissionRule = Schema.Struct({
    * A tool's plain name or key, or one with the beginning of its arguments as `name(prefix:*)`: 1 to 512 characters. A form that
    * no tool could match ends the start (`MisdeclaredPolicy`).
    */
-  pattern: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(pattern_max)),
+  pattern: textUpTo(pattern_max),
   /** `allow`, `ask` or `deny`. */
   permission: Permission,
   /** The rule is only for senders with one of these roles, of which there is at least one. Absent = everybody. */

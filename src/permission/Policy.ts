@@ -5,7 +5,7 @@
  * The first of these that decides wins: the kill switch, the tool's own permission, its server's, the rules, the mode, the
  * tool's category (a mutation asks). A tool that `approval_required` lists asks where it would otherwise be allowed.
  */
-import { Effect, Result, Schema } from "effect"
+import { Result, Schema } from "effect"
 import { truncateUnits } from "../value/CutText.ts"
 import type { ApprovalGate, Permission as Answer, ToolCategory } from "../tool/SideEffects.ts"
 import {
@@ -20,6 +20,7 @@ import { ignoreRejection } from "../value/IgnoredRejection.ts"
 import type { AgentName, RunId, Tenant } from "../value/Ids.ts"
 import type { Roles } from "../principal/Principal.ts"
 import type { RunContext } from "../run/RunContext.ts"
+import { textUpTo, defaulted } from "../value/Bounds.ts"
 
 /** The facts of a call's run that a permission may read. All of them are journaled, so a dry run reads the same ones. */
 export interface JudgedRun {
@@ -75,16 +76,7 @@ const undecodable: unique symbol = Symbol("troupe/Policy/undecodable")
 /** The longest message about a policy that cannot be decoded, in UTF-16 units. */
 const mistake_units_max = 500
 
-const Name = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
-
-const optionalWithDefault = <S extends Schema.Top & Schema.WithoutConstructorDefault>(
-  schema: S,
-  value: S["Type"] & S["Encoded"]
-) =>
-  schema.pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(value)),
-    Schema.withConstructorDefault(Effect.succeed(value))
-  )
+const Name = textUpTo(200)
 
 export const Policy = Schema.Struct({
   /**
@@ -101,13 +93,13 @@ export const Policy = Schema.Struct({
    * Permissions by tool, beginning of the arguments and role of the sender, at most 1,000. Of several that match `deny` wins
    * over `ask`, and `ask` over `allow`. Absent = none.
    */
-  rules: optionalWithDefault(Schema.Array(PermissionRule).check(Schema.isMaxLength(1_000)), []),
+  rules: defaulted(Schema.Array(PermissionRule).check(Schema.isMaxLength(1_000)), []),
   /** The permission of all tools of a provider, by its name such as `mcp:github`; it comes before `rules`. Absent = none. */
-  servers: optionalWithDefault(Schema.Record(Name, Permission), {}),
+  servers: defaulted(Schema.Record(Name, Permission), {}),
   /** Plain names or keys of tools that always ask where they would be allowed, at most 1,000. Absent = none. */
-  approval_required: optionalWithDefault(Schema.Array(Name).check(Schema.isMaxLength(1_000)), []),
+  approval_required: defaulted(Schema.Array(Name).check(Schema.isMaxLength(1_000)), []),
   /** True = a capability that is granted without a scope covers nothing. Absent = no. */
-  default_deny: optionalWithDefault(Schema.Boolean, false)
+  default_deny: defaulted(Schema.Boolean, false)
 })
 export interface Policy extends Schema.Schema.Type<typeof Policy> {
   /** Why the given value could not be decoded. It is not part of the policy's content: it is neither stored nor compared. */

@@ -8,6 +8,7 @@ import { ToolErrorKind, ToolPolicyError } from "../error/ToolError.ts"
 import type { Outcome } from "../run/RunEvent.ts"
 import { errorKindOf } from "../run/RunEvent.ts"
 import { truncateUnits } from "../value/CutText.ts"
+import { defined } from "../value/PlainObject.ts"
 
 const Open = Schema.Record(Schema.String, Schema.Json)
 
@@ -66,8 +67,7 @@ export const resultOf = (call: CallMessage, outcome: Outcome): ResultMessage => 
     name: call.name,
     ...(outcome._tag === "Value" ? { content: outcome.json } : { error: errorText(outcome) }),
     ...(error_kind === null ? undefined : { error_kind }),
-    ...(call.loop_id === undefined ? undefined : { loop_id: call.loop_id }),
-    ...(call.trace_id === undefined ? undefined : { trace_id: call.trace_id })
+    ...defined({ loop_id: call.loop_id, trace_id: call.trace_id })
   }
 }
 

@@ -8,17 +8,10 @@ import { canonical } from "../value/Canonical.ts"
 import type { ModelSpent, Spending } from "../cost/Spending.ts"
 import { ModelUse, uses_max } from "../cost/Spending.ts"
 import { bounds_carried, bounds_result, readJson } from "../value/BoundedJson.ts"
-import {
-  failureOf,
-  ToolErrorClass,
-  ToolPolicyError,
-  ToolTerminalError,
-  ToolTransientError,
-  ToolUserError
-} from "../error/ToolError.ts"
+import { failureOf, ToolErrorClass, toolErrors } from "../error/ToolError.ts"
 import type { ToolError } from "../error/ToolError.ts"
 import { toolErrorFrom, classifyKind } from "../error/Classify.ts"
-import { isObject } from "../value/PlainObject.ts"
+import { isObject, defined } from "../value/PlainObject.ts"
 import type { Outcome } from "../run/RunEvent.ts"
 import type { CallMessage, ResultMessage } from "./CallMessage.ts"
 import { approval_required_reason, resultOf } from "./CallMessage.ts"
@@ -81,11 +74,7 @@ const metadataOf = (outcome: Outcome): ReplyMetadata | undefined => {
       return { outcome: "unknown" }
     case "Failed": {
       const { class: error_class, reason, retry_after_ms } = outcome.error
-      return {
-        error_class,
-        ...(reason === undefined ? undefined : { error_reason: reason }),
-        ...(retry_after_ms === undefined ? undefined : { retry_after_ms })
-      }
+      return { error_class, ...defined({ error_reason: reason, retry_after_ms }) }
     }
     default:
       return undefined
@@ -117,7 +106,7 @@ export const replyOf = (
   const metadata = spent === undefined ? own : { ...own, spent: spent.uses.map(unpriced) }
   return {
     ...resultOf(call, outcome),
-    ...(metadata === undefined ? undefined : { metadata }),
+    ...defined({ metadata }),
     ...(stop === true ? { stop_loop: true } : undefined)
   }
 }
@@ -131,8 +120,6 @@ export type Reply =
   | { readonly _tag: "Value"; readonly value: unknown }
   | { readonly _tag: "Failed"; readonly error: ToolError }
   | { readonly _tag: "Unknown" }
-
-const classes = { ToolUserError, ToolPolicyError, ToolTransientError, ToolTerminalError }
 
 /**
  * Reads a result. One from this runtime has metadata; one from another runtime is only a text, and its error has at most a kind.
@@ -151,15 +138,11 @@ export const readReply = (result: ResultMessage): Reply => {
   }
   if (reply.error_class === undefined)
     return { _tag: "Failed", error: toolErrorFrom(error_kind, error) }
-  const Class = classes[reply.error_class]
+  const { error_reason: reason, retry_after_ms } = reply
+  const fields = { kind: error_kind ?? "unknown", message: error }
   return {
     _tag: "Failed",
-    error: new Class({
-      kind: error_kind ?? "unknown",
-      message: error,
-      ...(reply.error_reason === undefined ? undefined : { reason: reply.error_reason }),
-      ...(reply.retry_after_ms === undefined ? undefined : { retry_after_ms: reply.retry_after_ms })
-    })
+    error: new toolErrors[reply.error_class]({ ...fields, ...defined({ reason, retry_after_ms }) })
   }
 }
 

@@ -17,6 +17,7 @@ import { isAccepted, emptyState, questionOf, frameOf } from "../run/RunState.ts"
 import { evolve } from "../run/RunFold.ts"
 import type { Divergence } from "./Divergence.ts"
 import { positionOf } from "./Divergence.ts"
+import { defined } from "../value/PlainObject.ts"
 
 export interface JournalReplay {
   /** The state after all events that were reproduced. */
@@ -81,12 +82,13 @@ const settlementEvents = (
   const { outcome } = event
   const phase = state.calls.get(event.call)?.phase
   if ((phase?._tag === "Unknown" || phase?._tag === "Dispatched") && event.by !== undefined) {
-    if (outcome._tag === "Value") {
-      const settlement = { _tag: "Succeeded", json: outcome.json } as const
-      return settleCall(state, run, event.call, settlement, event.by, at).events
-    }
-    if (outcome._tag === "Failed") {
-      const settlement = { _tag: "Failed", message: outcome.error.message } as const
+    const settlement =
+      outcome._tag === "Value"
+        ? ({ _tag: "Succeeded", json: outcome.json } as const)
+        : outcome._tag === "Failed"
+          ? ({ _tag: "Failed", message: outcome.error.message } as const)
+          : undefined
+    if (settlement !== undefined) {
       return settleCall(state, run, event.call, settlement, event.by, at).events
     }
   }
@@ -99,7 +101,7 @@ const settlementEvents = (
       reason: error.reason ?? "",
       message: error.message,
       transient: error.class === "ToolTransientError",
-      ...(error.retry_after_ms === undefined ? undefined : { retry_after_ms: error.retry_after_ms })
+      ...defined({ retry_after_ms: error.retry_after_ms })
     })
   }
   // `reconciled` is set because the tool may have reconciled the call; its answer is in the recording.
@@ -110,20 +112,11 @@ const dispatchInput = (
   state: RunState,
   event: Extract<RunEvent, { _tag: "CallDispatched" }>
 ): RunInput => {
-  const { authorized, call, filled, freed, key, on_loss, over_at, target, tool, via } = event
-  const phase = state.calls.get(call)?.phase
+  const phase = state.calls.get(event.call)?.phase
+  const { _tag, epoch: _epoch, ...dispatch } = event
   return {
     _tag: "Dispatches",
-    call,
-    key,
-    on_loss,
-    ...(tool === undefined ? undefined : { tool }),
-    ...(over_at === undefined ? undefined : { over_at }),
-    ...(via === undefined ? undefined : { via }),
-    ...(target === undefined ? undefined : { target }),
-    ...(filled === undefined ? undefined : { filled }),
-    ...(authorized === undefined ? undefined : { authorized }),
-    ...(freed === undefined ? undefined : { freed }),
+    ...dispatch,
     ...(phase?._tag === "Dispatched" && phase.on_loss === "ask" ? { reconciled: true } : undefined)
   }
 }
@@ -131,10 +124,8 @@ const dispatchInput = (
 /** The input from which a recorded event was decided, if the event contains all of it; otherwise undefined. */
 const inputOf = (state: RunState, event: RunEvent): RunInput | undefined => {
   switch (event._tag) {
-    case "ModelTurned": {
-      const { _tag, frame, step, ...turn } = event
-      return { _tag: "TurnFinished", turned: { _tag: "ModelTurned", frame, step, ...turn } }
-    }
+    case "ModelTurned":
+      return { _tag: "TurnFinished", turned: event }
     case "Compacted": {
       const { _tag, ...compaction } = event
       return { _tag: "Compacts", compaction }
@@ -159,9 +150,7 @@ const inputOf = (state: RunState, event: RunEvent): RunInput | undefined => {
     case "CallDispatched":
       return dispatchInput(state, event)
     case "CallUnknown":
-      return event.spent === undefined
-        ? { _tag: "Lost", call: event.call }
-        : { _tag: "Lost", call: event.call, spent: event.spent }
+      return { _tag: "Lost", call: event.call, ...defined({ spent: event.spent }) }
     case "LimitReached":
       return { _tag: "TimeIsUp" }
     case "RunStopping": {

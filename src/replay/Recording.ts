@@ -24,6 +24,7 @@ import type {
 import type { Permission } from "../tool/SideEffects.ts"
 import type { RunState } from "../run/RunState.ts"
 import { fold } from "../run/RunFold.ts"
+import { defined } from "../value/PlainObject.ts"
 
 type Decided = Extract<RunEvent, { _tag: "ApprovalDecided" }>
 type Closed = Extract<RunEvent, { _tag: "ApprovalClosed" }>
@@ -78,17 +79,18 @@ const callsOf = (
 ): ReadonlyArray<RecordedCall> =>
   [...state.calls.values()].map((call) => {
     const result = results.get(call.id)
-    const by = authorized.get(call.id)
     return {
       id: call.id,
       name: call.proposed.name,
       arguments: call.arguments,
       outcome: result?.outcome,
-      ...(result?.spent === undefined ? undefined : { spent: result.spent }),
-      ...(result?.files === undefined ? undefined : { files: result.files }),
-      ...(result?.repeats === undefined ? undefined : { repeats: result.repeats }),
-      ...(result?.permission === undefined ? undefined : { permission: result.permission }),
-      ...(by === undefined ? undefined : { authorized: by })
+      ...defined({
+        spent: result?.spent,
+        files: result?.files,
+        repeats: result?.repeats,
+        permission: result?.permission,
+        authorized: authorized.get(call.id)
+      })
     }
   })
 

@@ -14,12 +14,10 @@ import type { ApprovalId } from "../value/Ids.ts"
 import type { Principal } from "../principal/Principal.ts"
 import { isLimitedToOwn, rightRefusal } from "../principal/Rights.ts"
 import type { Amendment } from "./RunCommand.ts"
-import { client_timeout, clientExpired } from "./RunCommand.ts"
+import { client_timeout, clientExpired, refused } from "./RunCommand.ts"
 import type { Outcome } from "./RunEvent.ts"
 import type { RunState } from "./RunState.ts"
 import { questionOf } from "./RunState.ts"
-
-const refused = <E>(error: E): Amendment<never, E> => ({ events: [], answer: Result.fail(error) })
 
 /** The sender of the run's message, and who may answer for everybody of its tenant. For others there is no such call. */
 const isTheirs = (state: RunState, by: Principal): boolean =>

@@ -6,9 +6,7 @@
 import { BigDecimal, Result, Schema, Tracer } from "effect"
 import { Decimal, parseDecimal } from "../value/Decimal.ts"
 import type { RunLimits } from "./RunLimits.ts"
-
-const between = (minimum: number, maximum: number) =>
-  Schema.Int.check(Schema.isBetween({ minimum, maximum }))
+import { between } from "../value/Bounds.ts"
 
 /** What a message says of the runs around it: how deep it is nested, and what is left of their budget. */
 export const Nesting = Schema.Struct({

@@ -2,6 +2,7 @@
  * The records that commit in one transaction with events: approvals, the task's status, the answer in the conversation, what
  * turns and tools cost. A pure function, so that every journal writes the same.
  */
+import { Struct } from "effect"
 import { truncateUnits } from "../value/CutText.ts"
 import type { Approval, ApprovalStatus, Decision } from "../approval/Approval.ts"
 import type { ConversationMessage } from "../conversation/Conversation.ts"
@@ -11,6 +12,7 @@ import type { TurnCost } from "../cost/TurnCost.ts"
 import type { AgentName, ApprovalId, CallId, RunId, Tenant } from "../value/Ids.ts"
 import type { Question, RunEnded, RunEvent, Usage, JournalEntry } from "./RunEvent.ts"
 import type { RunState } from "./RunState.ts"
+import { defined } from "../value/PlainObject.ts"
 
 interface ApprovalChange {
   readonly id: ApprovalId
@@ -45,25 +47,12 @@ export type AnswerMessage = Pick<
   "agent" | "content" | "files" | "finish" | "reason" | "sources"
 >
 
-const answerOf = ({
-  agent,
-  files,
-  finish,
-  reason,
-  sources,
-  status,
-  text
-}: RunEnded): AnswerMessage | undefined => {
+const answerOf = (event: RunEnded): AnswerMessage | undefined => {
+  const { agent, files, finish, sources, status, text } = event
   // An end that was cut, refused or filtered is shown, also without a text.
   if (text === "" && finish === undefined && files === undefined) return undefined
-  return {
-    content: text,
-    ...(agent === undefined ? undefined : { agent }),
-    ...(finish === undefined ? undefined : { finish }),
-    ...(finish === undefined || status === "complete" ? undefined : { reason }),
-    ...(sources === undefined ? undefined : { sources }),
-    ...(files === undefined ? undefined : { files })
-  }
+  const reason = finish === undefined || status === "complete" ? undefined : event.reason
+  return { content: text, ...defined({ agent, finish, reason, sources, files }) }
 }
 
 /** A question as its event has it. Its tenant is that of its run. */
@@ -118,18 +107,20 @@ const spentEntries = ({ tool, uses }: Spending, offset: number): ReadonlyArray<C
   )
 
 const approvalOf = (run_id: RunId, event: Question, at: number): RequestedApproval => ({
+  ...Struct.pick(event, [
+    "call",
+    "payload",
+    "tool_key",
+    "arguments",
+    "digest",
+    "shown_digest",
+    "policy_version",
+    "approvers",
+    "expires_at"
+  ]),
   id: event.approval,
   run_id,
-  call: event.call,
-  payload: event.payload,
-  tool_key: event.tool_key,
-  arguments: event.arguments,
-  digest: event.digest,
-  ...(event.shown_digest === undefined ? undefined : { shown_digest: event.shown_digest }),
-  policy_version: event.policy_version,
-  approvers: event.approvers,
   requested_at: at,
-  ...(event.expires_at === undefined ? undefined : { expires_at: event.expires_at }),
   ...(event._tag === "ClientRequested" ? { client: event.client } : undefined),
   status: "pending"
 })
@@ -157,6 +148,18 @@ const empty = (): Draft => ({
 
 const nothing: Projection = empty()
 
+type Lists = Omit<Draft, "task" | "answer">
+
+const added = <Name extends keyof Lists>(
+  before: Draft | undefined,
+  name: Name,
+  ...items: Lists[Name]
+): Draft => {
+  const draft = before ?? empty()
+  ;(draft[name] as Array<unknown>).push(...items)
+  return draft
+}
+
 /** The result of a call, or that its outcome is unknown. */
 const withResult = (
   before: Draft | undefined,
@@ -166,21 +169,18 @@ const withResult = (
   let draft = before
   // An unknown call leaves the list when an operator settles it (`by`), or when its run ends with the call still unknown.
   if (event._tag === "CallUnknown") {
-    ;(draft ??= empty()).unknown.push({ call: event.call, tool: event.tool ?? "" })
+    draft = added(draft, "unknown", { call: event.call, tool: event.tool ?? "" })
   } else if (event.by !== undefined || event.outcome._tag === "Unknown") {
-    ;(draft ??= empty()).known.push(event.call)
+    draft = added(draft, "known", event.call)
   }
-  if (event.spent !== undefined) {
-    ;(draft ??= empty()).costs.push(...spentEntries(event.spent, offset))
-  }
-  return draft
+  return event.spent === undefined
+    ? draft
+    : added(draft, "costs", ...spentEntries(event.spent, offset))
 }
 
 const withEnd = (draft: Draft, event: RunEnded): Draft => {
-  draft.task =
-    event.status === "complete"
-      ? { status: "complete" }
-      : { status: "failed", reason: event.reason }
+  const { reason, status } = event
+  draft.task = status === "complete" ? { status } : { status: "failed", reason }
   draft.answer = answerOf(event)
   return draft
 }
@@ -195,43 +195,28 @@ const withEvent = (
 ): Draft | undefined => {
   switch (event._tag) {
     case "ModelTurned":
-    case "Compacted": {
-      if (event.cost === undefined) return draft
-      const projected = draft ?? empty()
-      projected.costs.push(costEntry(event, event.cost, offset))
-      return projected
-    }
-    case "CallReopened": {
-      const projected = draft ?? empty()
-      projected.known.push(event.call)
-      return projected
-    }
+    case "Compacted":
+      return event.cost === undefined
+        ? draft
+        : added(draft, "costs", costEntry(event, event.cost, offset))
+    case "CallReopened":
+      return added(draft, "known", event.call)
     case "CallSettled":
     case "CallUnknown":
       return withResult(draft, event, offset)
-    case "RunClaimed": {
-      const projected = draft ?? empty()
-      projected.task = { status: "processing" }
-      return projected
-    }
+    case "RunClaimed":
+      return Object.assign(draft ?? empty(), { task: { status: "processing" } })
     case "ApprovalRequested":
-    case "ClientRequested": {
-      const projected = draft ?? empty()
-      projected.requested.push(approvalOf(run, event, at))
-      return projected
-    }
+    case "ClientRequested":
+      return added(draft, "requested", approvalOf(run, event, at))
     case "ApprovalDecided": {
       const { approval: id, by, decision } = event
-      const projected = draft ?? empty()
-      projected.answered.push({ id, status: "decided", decision, by })
-      return projected
+      return added(draft, "answered", { id, status: "decided", decision, by })
     }
     case "ApprovalClosed": {
       const { approval: id, by, how } = event
       const status = how === "answered" ? "decided" : how
-      const projected = draft ?? empty()
-      projected.answered.push({ id, status, ...(by === undefined ? undefined : { by }) })
-      return projected
+      return added(draft, "answered", { id, status, ...defined({ by }) })
     }
     case "RunEnded":
       return withEnd(draft ?? empty(), event)

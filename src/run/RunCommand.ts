@@ -60,7 +60,10 @@ export interface Amendment<A, E> {
   readonly answer: Result.Result<A, E>
 }
 
-const refused = <E>(error: E): Amendment<never, E> => ({ events: [], answer: Result.fail(error) })
+export const refused = <E>(error: E): Amendment<never, E> => ({
+  events: [],
+  answer: Result.fail(error)
+})
 const done = (events: ReadonlyArray<RunEvent>): Amendment<void, never> => ({
   events,
   answer: Result.succeed(undefined)
@@ -78,31 +81,32 @@ export const inTenant = <A, E>(
 const operator: ReadonlyArray<Role> = ["operator"]
 const approver: ReadonlyArray<Role> = ["approver", "operator"]
 
-const expired = (call: CallId, approval: ApprovalId): ReadonlyArray<RunEvent> => [
+const expiredWith = (
+  call: CallId,
+  approval: ApprovalId,
+  outcome: Outcome
+): ReadonlyArray<RunEvent> => [
   { _tag: "ApprovalClosed", call, approval, how: "expired", by: "system:expiry" },
-  { _tag: "CallSettled", call, outcome: { _tag: "Expired" } }
+  { _tag: "CallSettled", call, outcome }
 ]
+
+const expired = (call: CallId, approval: ApprovalId) =>
+  expiredWith(call, approval, { _tag: "Expired" })
 
 /** The reason of a call that failed because its client gave no result in time. */
 export const client_timeout = "CLIENT_TIMEOUT"
 
 /** The events of a call whose time passed while it waited for its client's result. */
-export const clientExpired = (call: CallId, approval: ApprovalId): ReadonlyArray<RunEvent> => [
-  { _tag: "ApprovalClosed", call, approval, how: "expired", by: "system:expiry" },
-  {
-    _tag: "CallSettled",
-    call,
-    outcome: {
-      _tag: "Failed",
-      error: {
-        class: "ToolTransientError",
-        kind: "timeout",
-        reason: client_timeout,
-        message: "the user's client gave no result in time"
-      }
+export const clientExpired = (call: CallId, approval: ApprovalId) =>
+  expiredWith(call, approval, {
+    _tag: "Failed",
+    error: {
+      class: "ToolTransientError",
+      kind: "timeout",
+      reason: client_timeout,
+      message: "the user's client gave no result in time"
     }
-  }
-]
+  })
 
 /** A person's decision, as it is applied to a run. */
 export interface DecisionCommand {
@@ -143,17 +147,12 @@ export const decideApproval = (
   }
   if (request.limit !== undefined) return decideLimit(state, command, request.limit)
   if (phase?._tag !== "AwaitingApproval" || phase.request.approval !== approval) {
-    return phase?._tag === "Settled" && phase.outcome._tag === "Expired" && expires_at !== undefined
-      ? refused(new ApprovalExpired({ id: approval, expired_at: expires_at }))
-      : refused(
-          new ApprovalSettled({
-            id: approval,
-            status:
-              phase?._tag === "Settled" && phase.outcome._tag === "Cancelled"
-                ? "cancelled"
-                : "decided"
-          })
-        )
+    const ended = phase?._tag === "Settled" ? phase.outcome._tag : undefined
+    if (ended === "Expired" && expires_at !== undefined) {
+      return refused(new ApprovalExpired({ id: approval, expired_at: expires_at }))
+    }
+    const status = ended === "Cancelled" ? "cancelled" : "decided"
+    return refused(new ApprovalSettled({ id: approval, status }))
   }
   if (expires_at !== undefined && now >= expires_at) {
     return {
@@ -311,23 +310,15 @@ export const settleCall = (
       return done([
         { _tag: "CallSettled", call, outcome: { _tag: "Value", json: settlement.json }, by }
       ])
-    case "Failed":
-      return done([
-        {
-          _tag: "CallSettled",
-          call,
-          by,
-          outcome: {
-            _tag: "Failed",
-            error: {
-              class: "ToolTerminalError",
-              kind: "external",
-              reason: "SETTLED_BY_OPERATOR",
-              message: settlement.message
-            }
-          }
-        }
-      ])
+    case "Failed": {
+      const error = {
+        class: "ToolTerminalError",
+        kind: "external",
+        reason: "SETTLED_BY_OPERATOR",
+        message: settlement.message
+      } as const
+      return done([{ _tag: "CallSettled", call, by, outcome: { _tag: "Failed", error } }])
+    }
     case "RunAgain":
       return done([{ _tag: "CallReopened", call, by }])
   }

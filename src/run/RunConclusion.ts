@@ -16,6 +16,7 @@ import type {
 } from "./RunEvent.ts"
 import type { CallState, FrameState, RunState } from "./RunState.ts"
 import { frameOf } from "./RunState.ts"
+import { defined } from "../value/PlainObject.ts"
 
 /** The event that ends an open call of a stopping run; undefined while the call must be waited for. */
 const callClosed = (state: RunState, call: CallState, by: string): RunEvent | undefined => {
@@ -123,24 +124,15 @@ const runEnded = (
   reason: string,
   text: string,
   finish: FinishReason | undefined,
-  answer: Pick<FrameState, "files" | "sources"> | undefined,
+  { files, sources }: Partial<Pick<FrameState, "files" | "sources">>,
   agent: AgentName | undefined
-): RunEvent => {
-  const { files, sources } = answer ?? {}
-  if (finish === undefined && sources === undefined && files === undefined && agent === undefined) {
-    return { _tag: "RunEnded", status, reason, text }
-  }
-  return {
-    _tag: "RunEnded",
-    status,
-    reason,
-    text,
-    ...(agent === undefined ? undefined : { agent }),
-    ...(finish === undefined ? undefined : { finish }),
-    ...(sources === undefined ? undefined : { sources }),
-    ...(files === undefined ? undefined : { files })
-  }
-}
+): RunEvent => ({
+  _tag: "RunEnded",
+  status,
+  reason,
+  text,
+  ...defined({ agent, finish, sources, files })
+})
 
 /** One event that follows from the state alone, or none. Call it until it has none. */
 export const conclude = (state: RunState): RunEvent | undefined => {
@@ -154,7 +146,7 @@ export const conclude = (state: RunState): RunEvent | undefined => {
     if (state.open.length > 0) return undefined
     const { reason, status } = state.stopping
     const finish = stoppedFinish(state.stopping, state.frames.get(rootFrame))
-    return runEnded(status, reason, lastText(state), finish, undefined, speaker(state))
+    return runEnded(status, reason, lastText(state), finish, {}, speaker(state))
   }
   for (const frame of state.openFrames) {
     if (frame.answer !== undefined) return frameFinished(state, frame, frame.answer)

@@ -5,21 +5,13 @@
 import { Exit, Redacted, Schema, SchemaAST } from "effect"
 import { CheckedJsonRecord } from "../value/JsonObject.ts"
 import type { AnySchema } from "../tool/ToolCodec.ts"
+import { jsonUpTo } from "../value/Bounds.ts"
 
 /** A JSON object. */
 export type RunContext = Readonly<Record<string, Schema.Json>>
 
-/** In characters of JSON. */
-const context_units_max = 16_384
-
 /** A context from outside: at most 16,384 characters of JSON. */
-export const CheckedRunContext = CheckedJsonRecord.check(
-  Schema.makeFilter(
-    (context: RunContext) =>
-      JSON.stringify(context).length <= context_units_max ||
-      `expected at most ${context_units_max} characters of JSON`
-  )
-)
+export const CheckedRunContext = CheckedJsonRecord.check(jsonUpTo(16_384))
 
 /** The context of a message that gives none, for a tool that reads one. */
 export const no_context: RunContext = {}

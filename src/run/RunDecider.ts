@@ -24,6 +24,7 @@ import type {
   MemoryRecalled,
   ModelTurned,
   Outcome,
+  Question,
   RunEvent,
   RunStopping
 } from "./RunEvent.ts"
@@ -176,6 +177,23 @@ const duplicateRefused = (
   return [callSettled(call.id, { _tag: "Failed", error: failureOf(error) })]
 }
 
+/** What a call causes that may start now and was not dispatched before: its refusal as a duplicate, or else what `begin` says. */
+const starting = (
+  state: RunState,
+  id: CallId,
+  begin: (call: CallState) => ReadonlyArray<RunEvent>
+): ReadonlyArray<RunEvent> => {
+  const call = startable(state, id)
+  if (call === undefined) return none
+  if (call.phase._tag === "Dispatched") return [lost(call)]
+  return duplicateRefused(state, call) ?? begin(call)
+}
+
+/** One refusal by a policy or a limit of the run. */
+const refusedBy = (call: CallId, reason: string, message: string): ReadonlyArray<RunEvent> => [
+  callSettled(call, policyFailure(reason, message))
+]
+
 const requestLimitApproval = (
   state: RunState,
   request: Omit<ApprovalRequested, "_tag">
@@ -199,84 +217,51 @@ const timeIsUp = (state: RunState): ReadonlyArray<RunEvent> => {
     : [{ _tag: "LimitReached", limit: "wall_ms_max" }]
 }
 
+/** After a lost acknowledgement the same input is decided again, perhaps after an answer: a question is put once. */
 const requestApproval = (
   state: RunState,
   request: Omit<ApprovalRequested, "_tag">
-): ReadonlyArray<RunEvent> => {
-  const call = startable(state, request.call)
-  // After a lost acknowledgement the same input is decided again, perhaps after an answer: a question is put once.
-  if (call === undefined || questionOf(state, request.approval) !== undefined) return none
-  if (call.phase._tag === "Dispatched") return [lost(call)]
-  const duplicate = duplicateRefused(state, call)
-  if (duplicate !== undefined) return duplicate
-  if (state.refused?.has(request.proposal) === true) {
-    return [
-      callSettled(
-        request.call,
-        policyFailure(
-          "APPROVAL_DENIED",
-          "a person denied this same call before; it is not asked again"
-        )
+): ReadonlyArray<RunEvent> =>
+  questionOf(state, request.approval) !== undefined
+    ? none
+    : starting(state, request.call, () =>
+        state.refused?.has(request.proposal) === true
+          ? refusedBy(
+              request.call,
+              "APPROVAL_DENIED",
+              "a person denied this same call before; it is not asked again"
+            )
+          : asked(state, { _tag: "ApprovalRequested", ...request })
       )
-    ]
-  }
-  return mayAsk(state) ? [{ _tag: "ApprovalRequested", ...request }] : askedTooOften(request.call)
-}
 
-const mayAsk = (state: RunState): boolean => state.questions < state.accepted.limits.questions_max
-
-const askedTooOften = (call: CallId): ReadonlyArray<RunEvent> => [
-  callSettled(call, policyFailure("QUESTIONS_MAX", "this run may ask no more questions"))
-]
+const asked = (state: RunState, question: Question): ReadonlyArray<RunEvent> =>
+  state.questions < state.accepted.limits.questions_max
+    ? [question]
+    : refusedBy(question.call, "QUESTIONS_MAX", "this run may ask no more questions")
 
 const requestClient = (
   state: RunState,
   request: Omit<ClientRequested, "_tag">
-): ReadonlyArray<RunEvent> => {
-  const call = startable(state, request.call)
-  if (call === undefined || questionOf(state, request.approval) !== undefined) return none
-  if (call.phase._tag === "Dispatched") return [lost(call)]
-  return (
-    duplicateRefused(state, call) ??
-    (mayAsk(state) ? [{ _tag: "ClientRequested", ...request }] : askedTooOften(request.call))
-  )
-}
+): ReadonlyArray<RunEvent> =>
+  questionOf(state, request.approval) !== undefined
+    ? none
+    : starting(state, request.call, () => asked(state, { _tag: "ClientRequested", ...request }))
 
 const delegates = (
   state: RunState,
-  input: Extract<RunInput, { _tag: "Delegates" }>
-): ReadonlyArray<RunEvent> => {
-  const call = startable(state, input.call)
-  if (call === undefined) return none
-  if (call.phase._tag === "Dispatched") return [lost(call)]
-  const duplicate = duplicateRefused(state, call)
-  if (duplicate !== undefined) return duplicate
-  const { delegations_per_turn_max: most, depth_max } = state.accepted.limits
-  if (frameDepth(call.frame) >= depth_max) {
-    const message = `delegations go at most ${depth_max} deep: do it yourself`
-    return [callSettled(input.call, policyFailure("DEPTH_MAX", message))]
-  }
-  const frame = frameOf(state, call.frame)
-  let delegated = 0
-  for (const id of frame.calls) if (state.frames.has(frameOpenedBy(id))) delegated++
-  if (delegated >= most) {
-    return [
-      callSettled(
-        input.call,
-        policyFailure("DELEGATIONS_MAX", `at most ${most} delegations in one turn`)
-      )
-    ]
-  }
-  return [
-    {
-      _tag: "FrameOpened",
-      frame: frameOpenedBy(input.call),
-      call: input.call,
-      agent: input.agent,
-      input: input.input
+  { agent, call: id, input }: Extract<RunInput, { _tag: "Delegates" }>
+): ReadonlyArray<RunEvent> =>
+  starting(state, id, (call) => {
+    const { delegations_per_turn_max: most, depth_max } = state.accepted.limits
+    if (frameDepth(call.frame) >= depth_max) {
+      return refusedBy(id, "DEPTH_MAX", `delegations go at most ${depth_max} deep: do it yourself`)
     }
-  ]
-}
+    const { calls } = frameOf(state, call.frame)
+    if (calls.filter((each) => state.frames.has(frameOpenedBy(each))).length >= most) {
+      return refusedBy(id, "DELEGATIONS_MAX", `at most ${most} delegations in one turn`)
+    }
+    return [{ _tag: "FrameOpened", frame: frameOpenedBy(id), call: id, agent, input }]
+  })
 
 /** Why the conversation may not change hands by this call; undefined = it may. */
 const handoffRefusal = (state: RunState, { frame }: CallState): Outcome | undefined => {
@@ -301,22 +286,27 @@ const handoffRefusal = (state: RunState, { frame }: CallState): Outcome | undefi
 const handsOff = (
   state: RunState,
   { call: id, from, to }: Extract<RunInput, { _tag: "HandsOff" }>
+): ReadonlyArray<RunEvent> =>
+  starting(state, id, (call) => {
+    const refused = handoffRefusal(state, call)
+    if (refused !== undefined) return [callSettled(id, refused)]
+    const json = JSON.stringify(`${to} goes on with the conversation`)
+    return [{ _tag: "HandedOff", call: id, from, to }, callSettled(id, { _tag: "Value", json })]
+  })
+
+const dispatches = (
+  state: RunState,
+  input: Extract<RunInput, { _tag: "Dispatches" }>
 ): ReadonlyArray<RunEvent> => {
-  const call = startable(state, id)
+  const call = sendable(state, input)
   if (call === undefined) return none
-  if (call.phase._tag === "Dispatched") return [lost(call)]
   const duplicate = duplicateRefused(state, call)
   if (duplicate !== undefined) return duplicate
-  const refused = handoffRefusal(state, call)
-  return refused === undefined
-    ? [
-        { _tag: "HandedOff", call: id, from, to },
-        callSettled(id, {
-          _tag: "Value",
-          json: JSON.stringify(`${to} goes on with the conversation`)
-        })
-      ]
-    : [callSettled(id, refused)]
+  if (call.phase._tag !== "Dispatched" && state.dispatches >= state.accepted.limits.writes_max) {
+    return refusedBy(input.call, "WRITES_MAX", "this run may write no more")
+  }
+  const { _tag, reconciled: _reconciled, ...dispatch } = input
+  return [{ _tag: "CallDispatched", ...dispatch, epoch: state.epoch }]
 }
 
 /** The result of a call. A dispatch of an older owner that the gate now refuses may have had its side effect: it is lost. */
@@ -372,34 +362,8 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
       return requestLimitApproval(state, input.request)
     case "TimeIsUp":
       return timeIsUp(state)
-    case "Dispatches": {
-      const call = sendable(state, input)
-      if (call === undefined) return none
-      const duplicate = duplicateRefused(state, call)
-      if (duplicate !== undefined) return duplicate
-      if (
-        call.phase._tag !== "Dispatched" &&
-        state.dispatches >= state.accepted.limits.writes_max
-      ) {
-        return [callSettled(input.call, policyFailure("WRITES_MAX", "this run may write no more"))]
-      }
-      return [
-        {
-          _tag: "CallDispatched",
-          call: input.call,
-          key: input.key,
-          epoch: state.epoch,
-          on_loss: input.on_loss,
-          ...(input.tool === undefined ? undefined : { tool: input.tool }),
-          ...(input.over_at === undefined ? undefined : { over_at: input.over_at }),
-          ...(input.via === undefined ? undefined : { via: input.via }),
-          ...(input.target === undefined ? undefined : { target: input.target }),
-          ...(input.filled === undefined ? undefined : { filled: input.filled }),
-          ...(input.authorized === undefined ? undefined : { authorized: input.authorized }),
-          ...(input.freed === undefined ? undefined : { freed: input.freed })
-        }
-      ]
-    }
+    case "Dispatches":
+      return dispatches(state, input)
     case "Finished":
       return finished(state, input)
     case "Lost": {

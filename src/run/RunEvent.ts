@@ -426,39 +426,26 @@ const outcomes: ReadonlySet<string> = new Set<RunEvent["_tag"]>([
 /** Whether an event of this tag may end a wait for the outcome of its run. */
 export const mayEndWait = (tag: string): boolean => outcomes.has(tag)
 
+/** The error class and kind of outcomes without a failure of their own. Cancelled counts as a timeout: its caller interrupted it. */
+const refusals = {
+  Denied: { class: "ToolPolicyError", kind: "permission" },
+  Revised: { class: "ToolPolicyError", kind: "permission" },
+  Expired: { class: "ToolPolicyError", kind: "permission" },
+  Cancelled: { class: "ToolTransientError", kind: "timeout" },
+  Unknown: { class: "ToolTerminalError", kind: "unknown" }
+} as const
+
+const errorOf = (outcome: Outcome): Pick<ToolFailure, "class" | "kind"> | undefined =>
+  outcome._tag === "Value"
+    ? undefined
+    : outcome._tag === "Failed"
+      ? outcome.error
+      : refusals[outcome._tag]
+
 /** The stored name of the error class of a settled call, or null on success. */
-export const errorClassOf = (outcome: Outcome): ToolErrorClass | null => {
-  switch (outcome._tag) {
-    case "Value":
-      return null
-    case "Failed":
-      return outcome.error.class
-    case "Denied":
-    case "Revised":
-    case "Expired":
-      return "ToolPolicyError"
-    // Interrupted by its caller, which counts as a timeout.
-    case "Cancelled":
-      return "ToolTransientError"
-    case "Unknown":
-      return "ToolTerminalError"
-  }
-}
+export const errorClassOf = (outcome: Outcome): ToolErrorClass | null =>
+  errorOf(outcome)?.class ?? null
 
 /** The error kind of SemStreams of a settled call, or null on success. */
-export const errorKindOf = (outcome: Outcome): ToolErrorKind | null => {
-  switch (outcome._tag) {
-    case "Value":
-      return null
-    case "Failed":
-      return outcome.error.kind
-    case "Denied":
-    case "Revised":
-    case "Expired":
-      return "permission"
-    case "Cancelled":
-      return "timeout"
-    case "Unknown":
-      return "unknown"
-  }
-}
+export const errorKindOf = (outcome: Outcome): ToolErrorKind | null =>
+  errorOf(outcome)?.kind ?? null

@@ -13,6 +13,7 @@ import { isSecretName } from "../error/SecretNames.ts"
 import type { RunContext } from "./RunContext.ts"
 import type { RunEvent } from "./RunEvent.ts"
 import { UnknownCall } from "./UnknownCall.ts"
+import { defined } from "../value/PlainObject.ts"
 
 /** What a run waits for: a decision, or an operator who settles an unknown call. */
 export const WaitingFor = Schema.Literals(["approval", "unknown"])
@@ -60,7 +61,7 @@ export const runItem = (
   id: task.id,
   conversation: task.conversation,
   agent: agentOfRun(task),
-  ...(handed_to === undefined || handed_to === agentOfRun(task) ? undefined : { handed_to }),
+  ...(handed_to === agentOfRun(task) ? undefined : defined({ handed_to })),
   ordinal: task.ordinal,
   status,
   task_status: task.status,

@@ -4,15 +4,13 @@
  * Those of `LimitName` limit the run as a whole, and `on_breach` is what a breach does. The others refuse one act: the call
  * gets a result with the reason, and the run goes on.
  */
-import { Effect, Schema } from "effect"
+import { Schema } from "effect"
 import { throwInvalidInputInMake } from "../schema/InvalidInput.ts"
 import { Decimal } from "../value/Decimal.ts"
+import { between, defaulted } from "../value/Bounds.ts"
 
 const bounded = (minimum: number, maximum: number, fallback: number) =>
-  Schema.Int.check(Schema.isBetween({ minimum, maximum })).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(fallback)),
-    Schema.withConstructorDefault(Effect.succeed(fallback))
-  )
+  defaulted(between(minimum, maximum), fallback)
 
 /**
  * `stop`: the run fails, with the limit's name as its reason (`recursion_limit` for `steps_max`). `answer`: one last turn
@@ -32,9 +30,7 @@ export const LimitName = Schema.Literals([
 ])
 export type LimitName = typeof LimitName.Type
 
-const amount = Schema.optionalKey(
-  Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000_000_000 }))
-)
+const amount = Schema.optionalKey(between(1, 1_000_000_000_000))
 
 /** What one approval adds; absent = the limit once more. */
 const ExtendBy = Schema.Struct({
@@ -96,7 +92,7 @@ export const RunLimits = Schema.Struct({
    * How often the conversation may change hands in one run, at most 64; further handoffs are refused (`HANDOFFS_MAX`). Absent =
    * 4.
    */
-  handoffs_max: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 64 }))),
+  handoffs_max: Schema.optionalKey(between(0, 64)),
   /**
    * How deep specialists may delegate in turn, at most 64: 1 = the supervisor's only. Deeper ones are refused (`DEPTH_MAX`).
    * Absent = 8.
@@ -111,14 +107,9 @@ export const RunLimits = Schema.Struct({
    * What a breach of a limit of the run as a whole does: `stop` fails the run, `answer` leaves the supervisor one last turn
    * without tools, `ask` asks a person whether it may go on. Absent = `stop`.
    */
-  on_breach: OnBreach.pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed("stop" as const)),
-    Schema.withConstructorDefault(Effect.succeed("stop" as const))
-  ),
+  on_breach: defaulted(OnBreach, "stop"),
   /** With `answer`: what is reserved of `tokens_max` for the last turn. Absent = a tenth. */
-  answer_tokens: Schema.optionalKey(
-    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000 }))
-  ),
+  answer_tokens: Schema.optionalKey(between(0, 1_000_000_000)),
   /** With `answer`: what is reserved of `cost_max` for the last turn, as a decimal text. Absent = a tenth. */
   answer_cost: Schema.optionalKey(Decimal),
   /** With `ask`: what one approval adds to each limit. Absent = the limit once more. */

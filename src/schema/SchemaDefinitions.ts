@@ -131,16 +131,6 @@ export const valueDepthMax = (definitions: JsonObject): number => {
   return growth === 1 ? Infinity : Math.floor(Math.log(checks_max) / Math.log(growth))
 }
 
-/** Whether a value nests deeper than `most`. A text or a number has depth 0. */
-export const isDeeper = (value: unknown, most: number): boolean => {
-  if (typeof value !== "object" || value === null) return false
-  if (most <= 0) return true
-  for (const member of Array.isArray(value) ? value : Object.values(value)) {
-    if (isDeeper(member, most - 1)) return true
-  }
-  return false
-}
-
 /** Keywords whose values are data, and no schemas. */
 const data: ReadonlySet<string> = new Set(["const", "enum", "default", "examples", "example"])
 

@@ -13,6 +13,8 @@ import type { CallSettled, RunEvent } from "../run/RunEvent.ts"
 import type { RunState } from "../run/RunState.ts"
 import { frameOf } from "../run/RunState.ts"
 import { bounds_result, readJson } from "../value/BoundedJson.ts"
+import { textUpTo } from "../value/Bounds.ts"
+import { defined } from "../value/PlainObject.ts"
 
 /** Exactly these eight members. Times are in ms since 1970, and `latency_ms` is their difference. */
 export const ToolCallMetadata = Schema.Struct({
@@ -96,7 +98,7 @@ export const toolCompletedOf = (
 /** One attempt. The last attempt of a call has an `outcome`; an earlier one has its failure in `retried`. */
 export const CallRecord = Schema.Struct({
   /** `{run}/{call}.{ns since 1970}`; unique. */
-  key: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(4_000)),
+  key: textUpTo(4_000),
   tenant: Tenant,
   run_id: RunId,
   call_id: CallId,
@@ -119,26 +121,6 @@ export interface CallRecord extends Schema.Schema.Type<typeof CallRecord> {}
 export const recordKey = (call_id: string, timestamp_ns: bigint): string =>
   `${call_id}.${timestamp_ns}`
 
-/** The record of a completed call. */
-export const recordOf = (fact: ToolCompleted, timestamp_ns: bigint): CallRecord => {
-  const { agent_name, ended_at, latency_ms, started_at, tool_name, trace_id } = fact.metadata
-  return {
-    key: recordKey(`${fact.run}/${fact.call}`, timestamp_ns),
-    tenant: fact.tenant,
-    run_id: fact.run,
-    call_id: fact.call,
-    trace_id,
-    agent_name,
-    tool_name,
-    arguments: fact.arguments as Schema.Json,
-    outcome: fact.outcome,
-    ...(fact.exception === undefined ? undefined : { exception: fact.exception }),
-    started_at,
-    ended_at,
-    duration_ms: latency_ms
-  }
-}
-
 /** An attempt that was followed by another one. */
 export interface Retried extends Pick<
   CallRecord,
@@ -150,20 +132,37 @@ export interface Retried extends Pick<
   readonly error: ToolFailure
 }
 
+const attemptOf = (
+  attempt: Omit<Retried, "error">,
+  timestamp_ns: bigint
+): Omit<CallRecord, "outcome" | "retried" | "exception"> => {
+  const { agent_name, call, ended_at, run, started_at, tenant, tool_name, trace_id } = attempt
+  return {
+    key: recordKey(`${run}/${call}`, timestamp_ns),
+    tenant,
+    run_id: run,
+    call_id: call,
+    trace_id,
+    agent_name,
+    tool_name,
+    arguments: attempt.arguments as Schema.Json,
+    started_at,
+    ended_at,
+    duration_ms: Math.max(ended_at - started_at, 0)
+  }
+}
+
+/** The record of a completed call. */
+export const recordOf = (fact: ToolCompleted, timestamp_ns: bigint): CallRecord => ({
+  ...attemptOf({ ...fact, ...fact.metadata }, timestamp_ns),
+  outcome: fact.outcome,
+  ...defined({ exception: fact.exception })
+})
+
 /** The record of an attempt that was followed by another one. */
 export const recordOfRetried = (attempt: Retried, timestamp_ns: bigint): CallRecord => ({
-  key: recordKey(`${attempt.run}/${attempt.call}`, timestamp_ns),
-  tenant: attempt.tenant,
-  run_id: attempt.run,
-  call_id: attempt.call,
-  trace_id: attempt.trace_id,
-  agent_name: attempt.agent_name,
-  tool_name: attempt.tool_name,
-  arguments: attempt.arguments as Schema.Json,
-  retried: attempt.error,
-  started_at: attempt.started_at,
-  ended_at: attempt.ended_at,
-  duration_ms: Math.max(attempt.ended_at - attempt.started_at, 0)
+  ...attemptOf(attempt, timestamp_ns),
+  retried: attempt.error
 })
 
 /** The approximate memory that a record takes, in bytes, for bounded buffers. */

@@ -20,19 +20,19 @@ import type { CallGovernance } from "./Governance.ts"
 import { declaredSpec } from "./DeclaredSpec.ts"
 import type {
   CallContext,
-  FunctionHandler,
   GovernedTool,
   Precondition,
   Reconciled,
   Interceptor
 } from "./GovernedTool.ts"
-import { bindTool, preconditionHandler } from "./GovernedTool.ts"
+import { bindTool, functionHandler } from "./GovernedTool.ts"
 import { misplaced_secret, place_secret, secretMembers } from "../run/RunContext.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
 import type { AnySchema, Decoded, HandlerOutput } from "./ToolCodec.ts"
 import { plainDecoder } from "./ToolCodec.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
+import { defined } from "../value/PlainObject.ts"
 
 /**
  * The JSON that a handler may return where no output schema is declared. Members that are undefined are left out of the result.
@@ -160,17 +160,15 @@ export const tool = <
     const governed = yield* bindTool<Identifiers<Dependencies>>(spec, {
       input,
       output,
-      ...(permission === undefined ? undefined : { permission }),
-      ...(precondition === undefined
-        ? undefined
-        : { precondition: preconditionHandler(precondition) }),
-      ...(context === undefined ? undefined : { context: yield* contextReader(name, context) }),
+      ...defined({
+        permission,
+        precondition: precondition && functionHandler(precondition),
+        reconcile: reconcile && functionHandler(reconcile),
+        context: context && (yield* contextReader(name, context))
+      }),
       services: yield* Effect.context<Exclude<ServicesOf<Returned>, Identifiers<Dependencies>>>(),
       // The gate has checked what the call was told.
-      handler: { _tag: "Function", run: body as FunctionHandler["run"] },
-      ...(reconcile === undefined
-        ? undefined
-        : { reconcile: { _tag: "Function", run: reconcile as FunctionHandler["run"] } })
+      handler: functionHandler(body)
     })
     return [governed] as const
   })

@@ -32,6 +32,7 @@ import {
   isDispatched,
   transaction_ms_max
 } from "./ToolSpec.ts"
+import { defined } from "../value/PlainObject.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>
 
@@ -181,10 +182,6 @@ export const descriptionOf = (
   description: string | null | undefined,
   documentation?: string | null
 ): string => description ?? documentation?.trim().split(/\r?\n/, 1)[0]?.trim() ?? ""
-
-/** Leaves out the members whose value is `undefined`, which count as absent. */
-const declaredMembers = (record: object): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined))
 
 const own_fields = [
   "namespace version side_effects replay_policy produces category group capabilities permission rule_arguments",
@@ -338,7 +335,7 @@ export const specOf = Effect.fnUntraced(function* (
   described: DescribedTool,
   governance: Governance
 ): Effect.fn.Return<ToolSpec, MisdeclaredTool> {
-  const declared = declaredMembers(governance) as Partial<Governance>
+  const declared = defined(governance) as Partial<Governance>
   const { name } = described
   const key = yield* declaredIdempotency(name, declared)
   const {
@@ -355,10 +352,12 @@ export const specOf = Effect.fnUntraced(function* (
     ...described,
     ...rest,
     ...key,
-    ...(rate_limit === undefined ? undefined : { rate_limit: inMilliseconds(rate_limit) }),
-    ...(circuit === undefined ? undefined : { circuit: inMilliseconds(circuit) }),
-    permissions: requiredCapabilities(capabilities),
-    ...(retry === undefined ? undefined : { retry: retryOf(inMilliseconds<RetryConfig>(retry)) })
+    ...defined({
+      rate_limit: rate_limit && inMilliseconds(rate_limit),
+      circuit: circuit && inMilliseconds(circuit),
+      retry: retry && retryOf(inMilliseconds<RetryConfig>(retry))
+    }),
+    permissions: requiredCapabilities(capabilities)
   }).pipe(Effect.mapError((error) => misdeclaredByIssue(name, error.issue, own_fields)))
   return yield* consistent(spec)
 })

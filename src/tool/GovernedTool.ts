@@ -32,6 +32,7 @@ import type { InputCodec, OutputCodec } from "./ToolCodec.ts"
 import { refusalText } from "../schema/SchemaIssues.ts"
 import { toolKeyOf } from "./ToolSpec.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
+import { defined } from "../value/PlainObject.ts"
 
 // An author of a family needs these with `govern`.
 export type { CallGovernance, Governance } from "./Governance.ts"
@@ -246,12 +247,10 @@ const refusalOf = (exit: Exit.Exit<unknown, unknown>): string | undefined =>
   Exit.isSuccess(exit) ? undefined : truncateUnits(refusalText(Cause.squash(exit.cause)), 300)
 
 /** The first part that should be a function and is none, as JavaScript may have it. */
-const noFunctionIn = <R>({
-  handler,
-  precondition,
-  reconcile
-}: Pick<ToolParts<R>, "handler" | "precondition" | "reconcile">): string | undefined =>
-  Object.entries({ body: handler, precondition, reconcile }).find(
+const noFunctionIn = <R>(
+  parts: Readonly<Record<string, ToolHandler<R> | undefined>>
+): string | undefined =>
+  Object.entries(parts).find(
     ([, part]) =>
       typeof part === "object" && part._tag === "Function" && typeof part.run !== "function"
   )?.[0]
@@ -261,11 +260,7 @@ export const bindTool = <R>(
   spec: ToolSpec,
   { context, handler, input, output, permission, precondition, reconcile, services }: ToolParts<R>
 ): Effect.Effect<GovernedTool<R>, MisdeclaredTool> => {
-  const wrong = noFunctionIn({
-    handler,
-    ...(precondition === undefined ? undefined : { precondition }),
-    ...(reconcile === undefined ? undefined : { reconcile })
-  })
+  const wrong = noFunctionIn({ body: handler, precondition, reconcile })
   if (wrong !== undefined) {
     const fix = "Write a function of the arguments and the call"
     return Effect.fail(misdeclared(spec.name, wrong, "it is no function", fix))
@@ -291,17 +286,14 @@ export const bindTool = <R>(
     check: output.check,
     handler,
     services,
-    ...(context === undefined ? undefined : { context }),
-    ...(permission === undefined ? undefined : { permission }),
-    ...(precondition === undefined ? undefined : { precondition }),
-    ...(reconcile === undefined ? undefined : { reconcile })
+    ...defined({ context, permission, precondition, reconcile })
   })
 }
 
-/** A precondition as its author wrote it, as a handler. */
-export const preconditionHandler = (precondition: unknown): FunctionHandler => ({
+/** A function as its author wrote it, as a handler. */
+export const functionHandler = (run: unknown): FunctionHandler => ({
   _tag: "Function",
-  run: precondition as FunctionHandler["run"]
+  run: run as FunctionHandler["run"]
 })
 
 /** What governs a tool of a family. */
@@ -345,10 +337,10 @@ const governed = Effect.fnUntraced(function* (
     output,
     handler: entry.handler,
     services: entry.context,
-    ...(precondition === undefined
-      ? undefined
-      : { precondition: preconditionHandler(precondition) }),
-    ...(permission === undefined ? undefined : { permission })
+    ...defined({
+      precondition: precondition && functionHandler(precondition),
+      permission
+    })
   })
 })
 

@@ -5,6 +5,7 @@
  */
 import { Schema } from "effect"
 import { canonical } from "../value/Canonical.ts"
+import { between } from "../value/Bounds.ts"
 
 const argument = /\{([A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*)\}/g
 
@@ -29,9 +30,7 @@ export type IdempotencyScope = typeof IdempotencyScope.Type
 const day_ms = 86_400_000
 
 /** How long a key beyond its run holds, in ms: from a second to 366 days. */
-export const KeyHoldsMs = Schema.Int.check(
-  Schema.isBetween({ minimum: 1_000, maximum: 366 * day_ms })
-)
+export const KeyHoldsMs = between(1_000, 366 * day_ms)
 
 /** The default of `holds_ms`: 30 days. */
 export const key_holds_ms_default = 30 * day_ms

@@ -15,7 +15,7 @@ import {
 import type { StandardSchema } from "effect"
 import { truncateUnits } from "../value/CutText.ts"
 import { ignoreRejection } from "../value/IgnoredRejection.ts"
-import { copyWithin, depth_max } from "../value/BoundedJson.ts"
+import { copyWithin, depth_max, bounds_result, isWithinBounds } from "../value/BoundedJson.ts"
 import {
   effectDecoder,
   jsonDecoder,
@@ -29,7 +29,6 @@ import { isPlainSchema } from "../schema/SchemaShape.ts"
 import {
   checkDefinitions,
   definitionOf,
-  isDeeper,
   valueDepthMax,
   withDefinitions
 } from "../schema/SchemaDefinitions.ts"
@@ -381,7 +380,7 @@ const boundedDepth = (depth_max: number, decode: InputCodec["decode"]): InputCod
   depth_max === Infinity
     ? decode
     : (args) =>
-        isDeeper(args, depth_max)
+        !isWithinBounds(args, { ...bounds_result, depth_max, values_max: Infinity })
           ? refused(`the value nests deeper than ${depth_max}, which this schema does not allow`)
           : decode(args)
 

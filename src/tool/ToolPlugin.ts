@@ -8,6 +8,7 @@ import { truncateUnits } from "../value/CutText.ts"
 import type { GovernedTool } from "./GovernedTool.ts"
 import type { DuplicateTool, EmptyFamily, Registry } from "./Registry.ts"
 import { register } from "./Registry.ts"
+import { between } from "../value/Bounds.ts"
 
 const Word = Schema.String.check(
   Schema.isPattern(/^[A-Za-z0-9_.-]{1,64}$/, { description: "1 to 64 letters, digits, _ . or -" })
@@ -23,9 +24,7 @@ export const PluginManifest = Schema.Struct({
     Schema.withDecodingDefaultKey(Effect.succeed(["tool"] as const))
   ),
   /** Plugins load in ascending `order`; plugins of equal `order` load by name. */
-  order: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 })).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(5_000))
-  )
+  order: between(0, 10_000).pipe(Schema.withDecodingDefaultKey(Effect.succeed(5_000)))
 })
 export interface PluginManifest extends Schema.Schema.Type<typeof PluginManifest> {}
 

@@ -19,6 +19,8 @@ import {
   ToolCategory
 } from "./SideEffects.ts"
 import { ToolGroup } from "./ToolGroup.ts"
+import { between, textUpTo } from "../value/Bounds.ts"
+import { defined } from "../value/PlainObject.ts"
 
 /**
  * What happens to a call that was dispatched and whose outcome was lost. `again`: it is sent again with the same key. `ask`: its
@@ -37,7 +39,7 @@ const ModelName = Schema.String.check(
 )
 
 /** The greatest timeout of one attempt: an hour. */
-const TimeoutMs = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_600_000 }))
+const TimeoutMs = between(1, 3_600_000)
 
 /** An exact amount, never a binary float: the text is kept as it was written, `0.10` as `0.10`. */
 export const CostEstimate = Schema.String.check(
@@ -47,18 +49,18 @@ export const CostEstimate = Schema.String.check(
 /** A token bucket for each tenant: `calls_max` calls at once, refilled evenly over each `window_ms`. */
 export const RateLimit = Schema.Struct({
   /** Calls at once, 1 to 1,000,000. */
-  calls_max: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })),
+  calls_max: between(1, 1_000_000),
   /** In which time as many are refilled, in ms, 1 to a day. */
-  window_ms: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400_000 }))
+  window_ms: between(1, 86_400_000)
 })
 export interface RateLimit extends Schema.Schema.Type<typeof RateLimit> {}
 
 /** After `failures_max` failures in a row calls are refused for `open_ms`; then one call probes the tool. */
 export const Circuit = Schema.Struct({
   /** Failures in a row, 1 to 1,000. */
-  failures_max: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000 })),
+  failures_max: between(1, 1_000),
   /** How long calls are refused then, in ms, 1 to an hour. */
-  open_ms: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_600_000 }))
+  open_ms: between(1, 3_600_000)
 })
 export interface Circuit extends Schema.Schema.Type<typeof Circuit> {}
 
@@ -73,9 +75,10 @@ export const ToolExample = Schema.Struct({
 })
 export interface ToolExample extends Schema.Schema.Type<typeof ToolExample> {}
 
-const RuleArguments = Schema.Array(
-  Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
-).check(Schema.isMinLength(1), Schema.isMaxLength(16))
+const RuleArguments = Schema.Array(textUpTo(200)).check(
+  Schema.isMinLength(1),
+  Schema.isMaxLength(16)
+)
 
 const Text = (most: number) => Schema.String.check(Schema.isMaxLength(most))
 const Tag = Schema.String.check(Schema.isPattern(/^\S{1,64}$/, { description: "a word" }))
@@ -150,9 +153,7 @@ const fields = {
   rate_limit: Schema.optionalKey(RateLimit),
   circuit: Schema.optionalKey(Circuit),
   /** How many calls may run at the same time in one process; others wait. Absent = only the run's own limit applies. */
-  concurrency_max: Schema.optionalKey(
-    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000 }))
-  ),
+  concurrency_max: Schema.optionalKey(between(1, 10_000)),
   /**
    * True = the tool's result is the run's answer: no model turn follows the step in which it was called. A failed call does not
    * stop the loop.
@@ -161,11 +162,9 @@ const fields = {
   /** True = the texts in the result are plain text, such as a file's content, and the model reads them without escaped markup. */
   text_result: Schema.optionalKey(Schema.Boolean),
   /** The greatest arguments of a call, as JSON in bytes; larger ones are refused. Absent = 262,144. */
-  arguments_bytes_max: Schema.optionalKey(
-    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 8_000_000 }))
-  ),
+  arguments_bytes_max: Schema.optionalKey(between(1, 8_000_000)),
   /** The greatest encoded result in bytes; a larger one is a terminal failure. */
-  result_bytes_max: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64_000_000 }))
+  result_bytes_max: between(1, 64_000_000)
 }
 
 const Complete = Schema.Struct(fields)
@@ -247,8 +246,7 @@ const completed = ({
   ...wire
 }: Wire) => ({
   ...wire,
-  idempotency:
-    key === null ? null : { key, scope, ...(holds_ms === undefined ? undefined : { holds_ms }) },
+  idempotency: key === null ? null : { key, scope, ...defined({ holds_ms }) },
   ...(needs_approval === true ? { permission: wire.permission ?? "ask" } : undefined),
   capabilities: permissions,
   category: wire.category ?? categoryOf(wire.side_effects, wire.produces),
@@ -267,9 +265,7 @@ export const idempotencyOnWire = (
     : {
         idempotency_key: idempotency.key,
         ...(idempotency.scope === "run" ? undefined : { idempotency_scope: idempotency.scope }),
-        ...(idempotency.holds_ms === undefined
-          ? undefined
-          : { idempotency_holds_ms: idempotency.holds_ms })
+        ...defined({ idempotency_holds_ms: idempotency.holds_ms })
       }
 
 /** A tool's complete specification. Seven fields of the record are required, as in Stargraph; decoding fills in the others. */

@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 
 /** A UUID in lower case, of any version. */
-const Uuid = Schema.String.check(
+export const Uuid = Schema.String.check(
   Schema.isPattern(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, {
     description: "a lower-case UUID"
   })

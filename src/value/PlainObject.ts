@@ -1,5 +1,5 @@
 /**
- * Recognises objects among unknown values, and fills in what options leave out.
+ * Recognises objects among unknown values, and treats members that are undefined as absent.
  */
 
 /** Whether the value is an object and not a list. Its members are not checked: `A` is what the caller knows about them. */
@@ -12,11 +12,14 @@ export const isPlainObject = (value: object): boolean => {
   return prototype === Object.prototype || prototype === null
 }
 
+/** The members that are not undefined: an absent member in the place of an undefined one. */
+export const defined = <A extends object>(
+  members: A
+): { readonly [Name in keyof A]?: Exclude<A[Name], undefined> } =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as never
+
 /** The defaults, overridden by the given members. A given member that is undefined counts as absent. */
 export const withDefaults = <A extends object>(
   defaults: A,
   given: { readonly [K in keyof A]?: A[K] | undefined } | undefined
-): A => {
-  const present = Object.entries(given ?? {}).filter(([, value]) => value !== undefined)
-  return Object.assign({}, defaults, Object.fromEntries(present))
-}
+): A => ({ ...defaults, ...defined(given ?? {}) })
