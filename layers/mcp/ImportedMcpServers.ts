@@ -7,7 +7,6 @@
  *   servers: [{ namespace: "files", transport: "stdio", program: process.execPath, args: [script, "/data"] }],
  *   allow: { commands: [commandLine(...)] }
  * })
- * Runtime.layer({ agents, tools: [ImportedMcpServers.tools] }).pipe(Layer.provide(servers), ...)
  * ```
  */
 import { Clock, Deferred, Effect, Latch, Layer, Result, Scope } from "effect"

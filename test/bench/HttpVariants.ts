@@ -2,11 +2,9 @@
  * The variants of the HTTP row. The service runs in a process of its own, its clients in the variant's.
  */
 import { createHash } from "node:crypto"
-import { Effect, Layer, Redacted } from "effect"
-import { HttpServer } from "effect/http"
+import { Effect } from "effect"
 import { Principal, Tenant } from "troupe"
-import * as Server from "troupe/http"
-import { Runtime, Stores } from "troupe/layers"
+import { Troupe } from "troupe/layers"
 import * as BareHttp from "./BareHttp.ts"
 import * as BareLog from "./BareLog.ts"
 import * as BareReader from "./BareReader.ts"
@@ -60,24 +58,15 @@ const settings = {
 export const serve = async (on: string): Promise<never> => {
   await compileSchemas()
   const store = await newDatabase(on)
-  const stores =
-    "directory" in store
-      ? Stores.directory(store.directory)
-      : Stores.postgres(Redacted.make(store.postgres))
-  const app = Server.layer({
-    listen: { port: 0 },
-    credentials: [{ sha256, principal }],
-    settings
-  }).pipe(
-    Layer.provideMerge(Runtime.layer({ agents: [agent], tools: [lookup] })),
-    Layer.provide(model(script)),
-    Layer.provideMerge(stores)
-  )
-  return Effect.runPromise(
-    Effect.flatMap(HttpServer.HttpServer, ({ address }) =>
-      Effect.promise(() => untilAlone(HttpServer.formatAddress(address)))
-    ).pipe(Effect.provide(app))
-  )
+  const app = Troupe.layer({
+    agents: [agent],
+    tools: [lookup],
+    model: model(script),
+    store,
+    http: { port: 0, tokens: [{ sha256, principal }], settings }
+  })
+  const served = Troupe.use(({ url = "" }) => Effect.promise(() => untilAlone(url)))
+  return Effect.runPromise(Effect.provide(served, app))
 }
 
 const measured = async (variant: "serve" | "serveBare", on: string): Promise<Sample> => {

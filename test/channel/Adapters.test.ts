@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import * as EmailChannel from "../../layers/channel/EmailChannel.ts"
 import * as NotificationService from "../../layers/channel/NotificationService.ts"
 import * as SlackChannel from "../../layers/channel/slack/SlackChannel.ts"
-import type * as Channels from "../../layers/compose/assembly/Channels.ts"
+import type { ChannelAdapter } from "../../layers/channel/NotificationService.ts"
 import * as PooledRandom from "../../layers/compose/assembly/PooledRandom.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import { ChannelName } from "../../src/conversation/ChannelBinding.ts"
@@ -17,7 +17,7 @@ it.effect("an adapter that throws, or never answers, has failed", () =>
   Effect.gen(function* () {
     const address = { address: "a", recipient: "olga" }
     const content = { kind: "answer", conversation: "c", agent: "spectral", text: "Hi" } as const
-    const delivery = Effect.fnUntraced(function* (deliver: Channels.ChannelAdapter["deliver"]) {
+    const delivery = Effect.fnUntraced(function* (deliver: ChannelAdapter["deliver"]) {
       const handlers = yield* NotificationService.handlers([
         Effect.succeed({ name: email, deliver })
       ])

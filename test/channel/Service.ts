@@ -4,9 +4,10 @@
 import { createHash } from "node:crypto"
 import { Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
+import * as NotificationService from "../../layers/channel/NotificationService.ts"
 import * as Channels from "../../layers/compose/assembly/Channels.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
-import * as Server from "../../layers/compose/entries/Server.ts"
+import * as Server from "../../layers/compose/assembly/HttpSurface.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { defaults, RuntimeConfig } from "../../layers/runtime/actor/RuntimeConfig.ts"
@@ -44,7 +45,7 @@ export type Who = "platform" | "olga" | "vera" | "carl" | "stranger"
 export const olga: BindingTarget = { channel: in_app, address: "olga", recipient: "olga" }
 
 export interface Given<E = never, R = ChannelBindings> {
-  readonly adapters?: ReadonlyArray<Effect.Effect<Channels.ChannelAdapter, E, R>>
+  readonly adapters?: ReadonlyArray<Effect.Effect<NotificationService.ChannelAdapter, E, R>>
   readonly bindings?: ReadonlyArray<BindingTarget>
   readonly model?: Parameters<typeof ScriptedModelGateway.layer>[0]
   readonly tools?: Runtime.Options<MisdeclaredTool, never>["tools"]
@@ -121,8 +122,8 @@ export const service = <E = never, E2 = never, E3 = never>(
     ),
     Layer.provide(
       Layer.effect(
-        Channels.NotificationConfig,
-        Effect.map(Channels.NotificationConfig, (config) => ({ ...config, retry_ms: 1 }))
+        NotificationService.NotificationConfig,
+        Effect.map(NotificationService.NotificationConfig, (config) => ({ ...config, retry_ms: 1 }))
       )
     ),
     Layer.provideMerge(over)

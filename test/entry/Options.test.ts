@@ -54,6 +54,8 @@ const wrong: ReadonlyArray<readonly [field: string, given: Record<string, unknow
   ["model", { model: { specificationVersion: "v3", doStream: () => {}, doGenerate: () => {} } }],
   ["model", { model: { specificationVersion: "v4" } }],
   ["tokenizer", { tokenizer: {} }],
+  ["ports", { ports: {} }],
+  ["ingress", { ingress: {} }],
   ["tools", { tools: {} }],
   ["tools.0", { tools: [() => "x"] }],
   ["shared.0", { shared: ["x"] }],

@@ -4,7 +4,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
-import * as Server from "../../layers/compose/entries/Server.ts"
+import * as Server from "../../layers/compose/assembly/HttpSurface.ts"
+import type { Options } from "../../layers/compose/options/ServerOptions.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
@@ -15,7 +16,7 @@ const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Help.
 const sha256 = "ab".repeat(32)
 const principal = new Principal({ id: "olga", tenant: Tenant.make("acme"), roles: ["operator"] })
 const credentials = [{ sha256, principal }]
-const whole: Server.Options = { listen: { port: 0 }, credentials }
+const whole: Options = { listen: { port: 0 }, credentials }
 
 const runtime = Runtime.layer({ agents: [shop], tools: [] }).pipe(
   Layer.provideMerge(ScriptedModelGateway.layer([])),
@@ -23,7 +24,7 @@ const runtime = Runtime.layer({ agents: [shop], tools: [] }).pipe(
 )
 
 const built = (options: unknown) =>
-  Effect.scoped(Layer.build(Server.layer(options as Server.Options).pipe(Layer.provide(runtime))))
+  Effect.scoped(Layer.build(Server.layer(options as Options).pipe(Layer.provide(runtime))))
 
 const wrong: ReadonlyArray<readonly [field: string, given: Record<string, unknown>]> = [
   ["listen", { listen: undefined }],

@@ -18,7 +18,10 @@ import {
   layer as scripted,
   text
 } from "../../layers/model/tape/ScriptedModelGateway.ts"
-import { AgentSpec, Principal, tool } from "../../src/index.ts"
+import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
+import { BlobStore } from "../../services/BlobStore.ts"
+import { RunReader } from "../../services/RunReader.ts"
+import { AgentSpec, Principal, RunId, tool } from "../../src/index.ts"
 import * as Homes from "../process/Homes.ts"
 
 const refund = tool(
@@ -87,6 +90,59 @@ describe("Troupe.layer", () => {
         assert.strictEqual(error._tag === "InvalidInput" && error.field, "record")
         assert.deepStrictEqual(readdirSync(place), [])
       })
+  )
+
+  it.live("gives the ports of the runtime, of which a store may be the application's own", () => {
+    const kept: Array<string> = []
+    const blobs = Layer.effect(
+      BlobStore,
+      Effect.map(BlobStore, (store) => ({
+        ...store,
+        put: (...args: Parameters<typeof store.put>) =>
+          Effect.andThen(
+            Effect.sync(() => kept.push(args[1].media_type)),
+            store.put(...args)
+          )
+      }))
+    )
+    const options = { agents: [shop], tools: [refund], model: scripted([text("A picture.")]) }
+    return Effect.gen(function* () {
+      const troupe = yield* Troupe
+      const data = new Uint8Array([1, 2, 3])
+      const part = { type: "file", media_type: "application/pdf", data } as const
+      const { run } = yield* troupe.send({ ...message, parts: [part] })
+      assert.deepStrictEqual(kept, ["application/pdf"])
+      const desk = yield* ApprovalDesk
+      assert.deepStrictEqual(yield* desk.pending(boss, 1), [])
+      const reader = yield* RunReader
+      assert.isAtLeast((yield* reader.read(RunId.make(run), 0, 10)).length, 1)
+    }).pipe(Effect.provide(Troupe.layer({ ...options, ports: blobs })))
+  })
+
+  it.live("leaves a program its own tracer", () =>
+    Effect.gen(function* () {
+      const spans: Array<string> = []
+      const mine = Tracer.make({
+        span: (options) => {
+          spans.push(options.name)
+          return new Tracer.NativeSpan(options)
+        }
+      })
+      yield* Effect.gen(function* () {
+        yield* Effect.void.pipe(Effect.withSpan("of the program"))
+        assert.strictEqual(yield* Effect.tracer, mine)
+      }).pipe(
+        Effect.provide(
+          Troupe.layer({
+            agents: [],
+            model: scripted([]),
+            telemetry: { endpoint: "http://127.0.0.1:9" }
+          })
+        ),
+        Effect.withTracer(mine)
+      )
+      assert.include(spans, "of the program")
+    })
   )
 
   it.live("cancels the run of a wait that is interrupted with cancel, and no other", () =>

@@ -1,16 +1,11 @@
-import { createHash } from "node:crypto"
 import { Effect, Layer, Redacted } from "effect"
-import { HttpServer } from "effect/http"
 import { AgentName, AgentSpec, Principal, Tenant } from "troupe"
-import * as Server from "troupe/http"
-import { Channels, EmailChannel, Runtime, SlackChannel, SlackIngress, Stores } from "troupe/layers"
+import { EmailChannel, SlackChannel, SlackIngress, Troupe } from "troupe/layers"
 import { scripted, text } from "troupe/testing"
 
 const spectral = AgentSpec.make({ name: AgentName.make("spectral"), instructions: "Explain." })
 const tenant = Tenant.make("default")
 const olga = new Principal({ id: "olga", tenant, roles: ["operator"] })
-const token = "a-token-for-olga"
-const sha256 = createHash("sha256").update(token).digest("hex")
 
 const slack = Layer.succeed(SlackChannel.SlackConfig, {
   token: Redacted.make("xoxb-..."),
@@ -27,9 +22,12 @@ const email = {
   password: Redacted.make("..."),
   from: "Troupe <troupe@example.com>"
 }
-const channels = Channels.make({
+const app = Troupe.layer({
+  agents: [spectral],
+  model: scripted([text("Good morning.")]),
+  http: { port: 0, tokens: [{ token: "a-token-for-olga", principal: olga }] },
   events: {
-    agent: spectral,
+    agent: "spectral",
     // What an event causes: a message to the agent, in the conversation of the order.
     handlers: {
       "order.stuck": ({ id, subject = id }) => ({
@@ -39,25 +37,16 @@ const channels = Channels.make({
       })
     }
   },
-  adapters: [
+  channels: [
     SlackChannel.adapter.pipe(Effect.provide(slack)),
     EmailChannel.adapter.pipe(Effect.provideService(EmailChannel.EmailConfig, email))
-  ]
-})
-const app = Server.layer({ listen: { port: 0 }, credentials: [{ sha256, principal: olga }] }).pipe(
+  ],
   // Takes what people write and click in Slack, at POST /v1/channels/slack.
-  Layer.provide(SlackIngress.layer.pipe(Layer.provide(slack))),
-  Layer.provideMerge(
-    Runtime.layer({ agents: [spectral], tools: [], deliveries: channels.deliveries })
-  ),
-  Layer.provideMerge(channels.layer),
-  Layer.provide(scripted([text("Good morning.")])),
-  Layer.provideMerge(Stores.ephemeral)
-)
+  ingress: SlackIngress.layer.pipe(Layer.provide(slack))
+})
 
 const ask = Effect.gen(function* () {
-  const { address } = yield* HttpServer.HttpServer
-  const url = HttpServer.formatAddress(address)
+  const { url } = yield* Troupe
   return yield* Effect.promise(async () => {
     const forged = await fetch(`${url}/v1/channels/slack`, { method: "POST", body: "{}" })
     return `${forged.status} ${await forged.text()}`

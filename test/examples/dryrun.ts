@@ -1,6 +1,6 @@
-import { Effect, Layer, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import { AgentName, AgentSpec, ConversationId, policyOf, Principal, Tenant, tool } from "troupe"
-import { Runtime, Stores } from "troupe/layers"
+import { Troupe } from "troupe/layers"
 import { dryRun } from "troupe/replay"
 import { AgentRuntime } from "troupe/services"
 import { call, scripted, text } from "troupe/testing"
@@ -13,10 +13,7 @@ const agents = [AgentSpec.make({ name: "shop", instructions: "Help customers.", 
 const tenant = Tenant.make("default")
 const olga = new Principal({ id: "olga", tenant, roles: ["operator"] })
 const model = scripted(({ step }) => (step === 1 ? call("look") : text("It is on its way.")))
-const app = Runtime.layer({ agents, tools: [look] }).pipe(
-  Layer.provide(model),
-  Layer.provideMerge(Stores.ephemeral)
-)
+const app = Troupe.layer({ agents, tools: [look], model })
 
 const program = Effect.gen(function* () {
   const runtime = yield* AgentRuntime

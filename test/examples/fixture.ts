@@ -1,6 +1,6 @@
-import { Effect, Layer, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import { AgentName, AgentSpec, ConversationId, Principal, tool } from "troupe"
-import { Runtime, Stores } from "troupe/layers"
+import { Troupe } from "troupe/layers"
 import { replay, toFixture } from "troupe/replay"
 import { AgentRuntime } from "troupe/services"
 import { call, runFixture, scripted, text } from "troupe/testing"
@@ -10,11 +10,12 @@ const look = tool(
   () => "order 1003 is on its way"
 )
 const shop = AgentSpec.make({ name: "shop", instructions: "Help customers.", tools: ["look"] })
-const app = Runtime.layer({ agents: [shop], tools: [look] }).pipe(
-  Layer.provide(scripted([call("look"), text("It is on its way.")])),
-  // Of a service: Stores.postgres(...). `npx troupe replay RUN --to-test run.json` does the same.
-  Layer.provideMerge(Stores.ephemeral)
-)
+const app = Troupe.layer({
+  agents: [shop],
+  tools: [look],
+  model: scripted([call("look"), text("It is on its way.")])
+  // Of a service: its `store`. `npx troupe replay RUN --to-test run.json` does the same.
+})
 const olga = new Principal({ id: "olga", tenant: "default", roles: ["operator"] })
 
 const record = Effect.gen(function* () {

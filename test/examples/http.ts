@@ -1,9 +1,6 @@
-import { createHash } from "node:crypto"
-import { Effect, Layer } from "effect"
-import { HttpServer } from "effect/http"
+import { Effect } from "effect"
 import { AgentSpec, Principal } from "troupe"
-import * as Server from "troupe/http"
-import { Runtime, Stores } from "troupe/layers"
+import { Troupe } from "troupe/layers"
 import { scripted, text } from "troupe/testing"
 
 const shop = AgentSpec.make({ name: "shop", instructions: "Help customers." })
@@ -11,22 +8,18 @@ const shop = AgentSpec.make({ name: "shop", instructions: "Help customers." })
 // The server keeps only its digest. Use 32 random bytes, and give the token to the person with these roles.
 const token = "a-token-for-olga"
 const olga = new Principal({ id: "olga", tenant: "default", roles: ["operator"] })
-const sha256 = createHash("sha256").update(token).digest("hex")
 
-const app = Server.layer({
-  listen: { port: 0 },
-  credentials: [{ sha256, principal: olga }],
-  settings: { customer_agents: [shop.name] }
-}).pipe(
-  Layer.provideMerge(Runtime.layer({ agents: [shop], tools: [] })),
-  Layer.provide(scripted([text("Good morning.")])),
-  // Or Stores.directory(".troupe"), or Stores.postgres(Redacted.make("postgres://...")).
-  Layer.provideMerge(Stores.ephemeral)
-)
+const app = Troupe.layer({
+  agents: [shop],
+  model: scripted([text("Good morning.")]),
+  // Or { directory: ".troupe" }, or { postgres: "postgres://..." }.
+  store: "ephemeral",
+  http: { port: 0, tokens: [{ token, principal: olga }] },
+  customer_agents: [shop.name]
+})
 
 const ask = Effect.gen(function* () {
-  const { address } = yield* HttpServer.HttpServer
-  const url = HttpServer.formatAddress(address)
+  const { url } = yield* Troupe
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" }
   return yield* Effect.promise(async () => {
     const body = JSON.stringify({ agent: "shop", text: "Hello" })

@@ -12,7 +12,7 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { createServer } from "node:http"
 import { AgentSpec, Principal } from "troupe"
 import * as Server from "troupe/http"
-import { Runtime, Stores } from "troupe/layers"
+import { Troupe } from "troupe/layers"
 import { scripted, text } from "troupe/testing"
 
 const shop = AgentSpec.make({ name: "shop", instructions: "Help customers." })
@@ -36,9 +36,7 @@ const routes = Layer.merge(
 )
 const app = HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
   Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0 })),
-  Layer.provide(Runtime.layer({ agents: [shop], tools: [] })),
-  Layer.provide(scripted([text("Good morning.")])),
-  Layer.provide(Stores.ephemeral)
+  Layer.provide(Troupe.layer({ agents: [shop], model: scripted([text("Good morning.")]) }))
 )
 
 const program = Effect.gen(function* () {

@@ -1,7 +1,8 @@
 import { Effect, Layer, Schema } from "effect"
 import { Tenant, tool } from "troupe"
-import { Stores } from "troupe/layers"
+import { Troupe } from "troupe/layers"
 import * as SemStreams from "troupe/semstreams"
+import { scripted } from "troupe/testing"
 
 const refund = tool(
   {
@@ -16,7 +17,8 @@ const refund = tool(
 
 const execute = Effect.gen(function* () {
   const config = yield* SemStreams.decodeComponentConfig({ approval_required: ["refund"] })
-  // `Stores.postgres(...)` in place of `Stores.ephemeral` shares the queue with other processes.
+  // It brings the queue. With `store: { postgres }` other processes share it. No agent asks the model.
+  const runtime = Troupe.layer({ agents: [], model: scripted([]) })
   const component = SemStreams.tools({ config, org: "acme", platform: "prod", tools: [refund] })
   const message = { id: "call-1", name: "refund", arguments: { order: "1003" } }
   return yield* Effect.gen(function* () {
@@ -25,7 +27,7 @@ const execute = Effect.gen(function* () {
     const approved = { ...message, id: "call-2", approved_by: "boss" }
     const ran = yield* tools.execute("refund", approved, Tenant.make("default"))
     return [asked.awaits_approval, ran.subject, ran.result.content]
-  }).pipe(Effect.provide(component.pipe(Layer.provide(Stores.ephemeral))))
+  }).pipe(Effect.provide(component.pipe(Layer.provide(runtime))))
 })
 
 console.log(await Effect.runPromise(execute))

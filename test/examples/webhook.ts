@@ -2,9 +2,9 @@ import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
-import { Effect, Layer } from "effect"
+import { Effect } from "effect"
 import { MessageId, Tenant } from "troupe"
-import { Runtime, Stores, WebhookDelivery } from "troupe/layers"
+import { Troupe, WebhookDelivery } from "troupe/layers"
 import { Outbox } from "troupe/services"
 import { scripted } from "troupe/testing"
 
@@ -26,10 +26,7 @@ const webhook = WebhookDelivery.handlers.pipe(
     allow_ranges: ["127.0.0.0/8"]
   })
 )
-const app = Runtime.layer({ agents: [], tools: [], deliveries: [webhook] }).pipe(
-  Layer.provide(scripted([])),
-  Layer.provideMerge(Stores.ephemeral)
-)
+const app = Troupe.layer({ agents: [], model: scripted([]), deliveries: [webhook] })
 
 const enqueue = Effect.gen(function* () {
   const outbox = yield* Outbox

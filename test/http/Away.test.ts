@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer, Redacted, Schedule } from "effect"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
-import * as Server from "../../layers/compose/entries/Server.ts"
+import * as Server from "../../layers/compose/assembly/HttpSurface.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import { defaults, RuntimeConfig } from "../../layers/runtime/actor/RuntimeConfig.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"

@@ -5,14 +5,14 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
-import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
+import { Troupe } from "../../layers/compose/entries/Troupe.ts"
 import type { RouteOptions } from "../../layers/compose/options/ServerOptions.ts"
-import * as Server from "../../layers/compose/entries/Server.ts"
-import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
+import * as Server from "../../layers/compose/assembly/HttpSurface.ts"
 import { layer as scripted, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { Principal } from "../../src/principal/Principal.ts"
 import { Tenant } from "../../src/value/Ids.ts"
+import { maintenance } from "../feature/maintenance/Maintenance.ts"
 
 const token = "a-token-of-olgas"
 const principal = new Principal({ id: "olga", tenant: Tenant.make("acme"), roles: ["operator"] })
@@ -29,13 +29,12 @@ const served = (options: RouteOptions) =>
   ).pipe(
     Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" })),
     Layer.provide(
-      Runtime.layer({
+      Troupe.layer({
         agents: [AgentSpec.make({ name: "shop", instructions: "Help." })],
-        tools: []
+        model: scripted(() => text("Good morning.")),
+        features: [maintenance]
       })
-    ),
-    Layer.provide(scripted(() => text("Good morning."))),
-    Layer.provide(Stores.ephemeral)
+    )
   )
 
 const using = (use: (url: string) => Promise<void>) =>
@@ -82,6 +81,17 @@ describe("routes of the API among others", () => {
       assert.strictEqual(refused.headers.get("x-correlation-id"), correlation_id)
       assert.strictEqual((await fetch(`${url}/v1/runs?colour=red`, { headers })).status, 400)
       assert.strictEqual(await misdirected(url, "/v1/runs"), 421)
+    }))
+
+  it("answer for the features of the runtime", () =>
+    using(async (url) => {
+      const body = JSON.stringify({ on: true })
+      await fetch(`${url}/v1/maintenance`, { method: "PUT", headers, body })
+      const response = await fetch(`${url}/v1/maintenance`, { headers })
+      assert.deepStrictEqual(
+        [response.status, await response.json()],
+        [200, { on: true, by: "olga" }]
+      )
     }))
 
   it("leave the others, and what is none, to their owner", () =>

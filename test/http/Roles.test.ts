@@ -4,7 +4,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
-import * as Server from "../../layers/compose/entries/Server.ts"
+import * as Server from "../../layers/compose/assembly/HttpSurface.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import {
   calls,

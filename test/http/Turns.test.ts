@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Layer, Stream } from "effect"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
-import * as Server from "../../layers/compose/entries/Server.ts"
+import * as Server from "../../layers/compose/assembly/HttpSurface.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import * as EventStream from "../../layers/http/stream/EventStream.ts"
 import { defaults, RuntimeConfig } from "../../layers/runtime/actor/RuntimeConfig.ts"

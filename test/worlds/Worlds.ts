@@ -6,7 +6,7 @@ import * as HttpWorldAgentRunner from "../../layers/spectral/worlds/HttpWorldAge
 import * as LocalWorldAgentRunner from "../../layers/spectral/worlds/LocalWorldAgentRunner.ts"
 import * as WorldTools from "../../layers/spectral/worlds/WorldTools.ts"
 import * as Runtime from "../../layers/compose/assembly/Runtime.ts"
-import * as Server from "../../layers/compose/entries/Server.ts"
+import * as Server from "../../layers/compose/assembly/HttpSurface.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import * as WorldBridge from "../../layers/compose/assembly/WorldBridge.ts"
 import * as StoredWorlds from "../../layers/stores/spectral/worlds/StoredWorlds.ts"

@@ -336,7 +336,7 @@ const make = Effect.gen(function* () {
   return new Map([[slack as string, handler]])
 }).pipe(Effect.provide(RateLimiter.layer.pipe(Layer.provide(RateLimiter.layerStoreMemory))))
 
-/** Handles requests from Slack, for `Server.layer`. */
+/** Handles requests from Slack, for the option `ingress` of a start. */
 export const layer: Layer.Layer<
   never,
   SlackMisconfigured,

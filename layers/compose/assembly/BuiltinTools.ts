@@ -1,10 +1,6 @@
 /**
  * Tools of configurations of the type `builtin`. A name means a registered tool, or else one that comes along and needs no
  * options: those of `MemoryTools` and `HttpRequestTool`.
- *
- * ```ts
- * Runtime.layer({ agents, tools, resolved: [BuiltinTools.tools([{ type: "builtin", name: "http_request" }])] })
- * ```
  */
 import { Effect } from "effect"
 import { decodeBuiltins, resolveBuiltins } from "../../../src/call/BuiltinTool.ts"

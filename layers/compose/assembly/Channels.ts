@@ -1,14 +1,4 @@
-/**
- * Adds the intake of events and the notification of people to a runtime.
- *
- * ```ts
- * const channels = Channels.make({ events: { agent, bindings: [olga], handlers } })
- * Runtime.layer({ agents: [spectral], tools: [], deliveries: channels.deliveries }).pipe(
- *   Layer.provideMerge(channels.layer),
- *   Layer.provideMerge(Stores.ephemeral)
- * )
- * ```
- */
+/** Adds the intake of events and the notification of people to a runtime. */
 import { Effect, Layer } from "effect"
 import type { SecureRandom } from "effect/crypto"
 import type { AgentMemories } from "../../../services/AgentMemory.ts"
@@ -20,9 +10,6 @@ import type { Notices } from "../../../services/Notices.ts"
 import * as LocalEventIntake from "../../channel/LocalEventIntake.ts"
 import * as NotificationService from "../../channel/NotificationService.ts"
 import * as PooledRandom from "./PooledRandom.ts"
-
-export { NotificationConfig } from "../../channel/NotificationService.ts"
-export type { ChannelAdapter, Outgoing } from "../../channel/NotificationService.ts"
 
 type Adapter = Effect.Effect<NotificationService.ChannelAdapter, unknown, unknown>
 

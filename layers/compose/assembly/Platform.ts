@@ -1,14 +1,6 @@
 /**
  * The platform's records beside a runtime: what is evaluated, judged and proposed in a workspace, which is a tenant, and the tools
  * of the agents that speak of it. `test/calls/host` is something else: a host platform whose endpoints agents call directly.
- *
- * ```ts
- * Runtime.layer({
- *   agents: [...spectralAgents, operationsAgent],
- *   tools: [...Platform.tools],
- *   deliveries: [Platform.worldViews]
- * }).pipe(Layer.provideMerge(Spectral.layer), Layer.provideMerge(Stores.directory("data")))
- * ```
  */
 import type { Effect } from "effect"
 import type { PlatformStores } from "../../../services/spectral/platform/PlatformStores.ts"

@@ -1,16 +1,6 @@
 /**
  * The agents of worlds for a runtime: their definitions, their tools, the runner that asks them, and the tool with which other
  * agents ask them.
- *
- * ```ts
- * const agents = yield* Effect.fromResult(Worlds.agents(published))
- * Worlds.connected.pipe(
- *   Layer.provideMerge(Runtime.layer({ agents, tools: [...Worlds.tools(published), Worlds.askWorldAgent] })),
- *   Layer.provideMerge(Worlds.runner),
- *   Layer.provideMerge(Spectral.layer),
- *   Layer.provideMerge(Stores.directory("data"))
- * )
- * ```
  */
 import type { Effect } from "effect"
 import type { GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"

@@ -28,6 +28,7 @@ export type { AddedGroup } from "../../service/AddedGroups.ts"
 export * from "../../stores/TypedRows.ts"
 export { Rows } from "../../../services/Rows.ts"
 export type { AnyFeature, Migrations, Ports } from "../options/Feature.ts"
+export { StoreError } from "../../../services/StoreError.ts"
 export type { StartError } from "../../sql/stores/SqlStores.ts"
 
 type Optional = "deliveries" | "events" | "groups" | "layer" | "over" | "tools"
@@ -43,12 +44,15 @@ export interface FeatureMembers extends Omit<AnyFeature, Optional> {
   readonly over?: AnyFeature["over"]
 }
 
-/** A feature whose operations and services have types. `Needs` are services that nobody provides: a start does not take it. */
+/**
+ * A feature whose operations and services have types. `Needs` are services that nobody provides: `start` does not take it, and
+ * `Troupe.layer` needs them.
+ */
 export interface Feature<
   Groups extends ReadonlyArray<AddedGroup>,
   Services = never,
   Needs = never
-> extends Omit<AnyFeature, "groups" | "layer"> {
+> extends AnyFeature<Outbox | Rows | Needs> {
   readonly groups: Groups
   readonly layer: Layer.Layer<Services, StartError, Outbox | Rows | Needs>
 }

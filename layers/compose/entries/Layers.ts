@@ -1,27 +1,23 @@
 /**
- * The package's entry `troupe/layers`: the Layers from which an Effect program composes a runtime, and their settings.
+ * The package's entry `troupe/layers`: `Troupe.layer`, the runtime of an Effect program, and what is put above and beneath it:
+ * channels, webhooks, metrics and settings.
  */
-export * as Channels from "../assembly/Channels.ts"
 export * as EmailChannel from "../../channel/EmailChannel.ts"
+export { NotificationConfig } from "../../channel/NotificationService.ts"
+export type { ChannelAdapter, Outgoing } from "../../channel/NotificationService.ts"
 export * as SlackChannel from "../../channel/slack/SlackChannel.ts"
 export * as SlackIngress from "../../channel/slack/SlackIngress.ts"
 export * as WebhookDelivery from "../../channel/WebhookDelivery.ts"
-export * as ImportedMcpServers from "../../mcp/ImportedMcpServers.ts"
 export { Retention, RetentionConfig } from "../../memory/MemoryRetention.ts"
-export * as CallRecorder from "../../runtime/feed/CallRecorder.ts"
 export { ToolQueueConfig } from "../../runtime/queue/ToolQueueConfig.ts"
 export { RelayConfig } from "../../runtime/relay/OutboxRelay.ts"
 export { RuntimeConfig } from "../../runtime/actor/RuntimeConfig.ts"
 export * as ModelUsageTelemetry from "../../telemetry/ModelUsageTelemetry.ts"
-export * as OpenTelemetry from "../../telemetry/OpenTelemetry.ts"
 export * as ToolCallTelemetry from "../../telemetry/ToolCallTelemetry.ts"
-export * as StandingTelemetry from "../../telemetry/StandingTelemetry.ts"
-export * as UnhostedTelemetry from "../../telemetry/UnhostedTelemetry.ts"
 export * as NodeMain from "./NodeMain.ts"
-export * as Runtime from "../assembly/Runtime.ts"
-export * as Stores from "../assembly/StoreLayers.ts"
 export * as ToolWorker from "../assembly/ToolWorker.ts"
 export { Troupe } from "./Troupe.ts"
+export type { Ports, StorePorts } from "../options/Feature.ts"
 // The members of StartError, so that an application can export its Layer.
 export type { ModelError } from "../../../services/ModelGateway.ts"
 export type { JournalError } from "../../../services/RunJournal.ts"

@@ -50,7 +50,7 @@ export * as RunState from "../../../src/run/RunState.ts"
 export * as ToolFacts from "../../../src/tool/CallRecord.ts"
 export { Cassette, CassetteEntries } from "../../../src/replay/Cassette.ts"
 
-/** Agents and tools as `Runtime.layer` takes them. */
+/** Agents and tools as a start takes them. */
 export interface App<E = unknown, R = unknown> extends LocalToolRegistry.Sources<E, R> {
   readonly agents: ReadonlyArray<AgentSpec>
   /** Graphs in the forms that `start` takes: loaded, or as YAML or JSON texts. */

@@ -9,7 +9,7 @@
  * program.pipe(Effect.provide(Troupe.layer({ agents, tools, model })))
  * ```
  */
-import { Context, Effect, Layer, Scope, Stream, Tracer } from "effect"
+import { ConfigProvider, Context, Effect, Layer, References, Scope, Stream, Tracer } from "effect"
 import type { FeedItem } from "../../../services/AgentRuntime.ts"
 import type { ModelGateway } from "../../../services/ModelGateway.ts"
 import type { PrincipalInput } from "../../../src/principal/Principal.ts"
@@ -23,8 +23,8 @@ import type { EffectsOf as FeatureEffectsOf } from "../promises/FeatureMethods.t
 import { featureMethods } from "../promises/FeatureMethods.ts"
 import type { AnySend, NodeService } from "../promises/NodeService.ts"
 import { AddedGroups } from "../../service/AddedGroups.ts"
-import type { AnyFeature } from "../options/Feature.ts"
-import type { ToolServices, Options } from "../options/ServiceOptions.ts"
+import type { AnyFeature, Ports, StorePorts } from "../options/Feature.ts"
+import type { Options } from "../options/ServiceOptions.ts"
 import type { RunPart, RunPartWith } from "../promises/RunStream.ts"
 import * as ServiceMethods from "../promises/ServiceMethods.ts"
 import type { Services, StartError } from "../promises/StartedLayer.ts"
@@ -95,7 +95,7 @@ export interface TroupeService extends Methods, HttpMethods {
     ): Stream.Stream<RunPart, StreamError>
   }
   /** The methods of a feature of this runtime. Throws InvalidInput for a feature that its options do not have. */
-  readonly of: <F extends AnyFeature>(feature: F) => FeatureEffects<F>
+  readonly of: <F extends AnyFeature<unknown>>(feature: F) => FeatureEffects<F>
   /** Everything that happens in a conversation or a run, from its start. */
   readonly watch: (
     conversation_or_run: string,
@@ -105,7 +105,7 @@ export interface TroupeService extends Methods, HttpMethods {
 }
 
 /** The methods of a feature's operations. */
-export type FeatureEffects<F extends AnyFeature> =
+export type FeatureEffects<F extends AnyFeature<unknown>> =
   FeatureEffectsOf<F> extends infer Effects
     ? {
         readonly [Name in keyof Effects]: MethodOf<Effects[Name]> extends (
@@ -116,21 +116,25 @@ export type FeatureEffects<F extends AnyFeature> =
       }
     : never
 
-type ListOptions = "tools" | "shared" | "deliveries" | "channels"
+type ListOptions = "tools" | "shared" | "deliveries" | "channels" | "features"
+type LayerName = "model" | "tokenizer" | "ports" | "ingress"
 
 /** The options of `start`, except that tools, Layers and Effects may also need services of the program. */
-export interface LayerOptions extends Omit<Options, ListOptions | "model" | "tokenizer"> {
+export interface LayerOptions extends Omit<Options, ListOptions | LayerName> {
   /** Single tools and families of tools, as `tool`, `govern` and `remote` make them. */
   readonly tools?: ReadonlyArray<LocalToolRegistry.Family<unknown, unknown>>
   /** Tools that `tools` may replace by ones with the same plain name: families, and plugins, which are families under a manifest. */
   readonly shared?: ReadonlyArray<LocalToolRegistry.Shared<unknown, unknown>>
   readonly deliveries?: ReadonlyArray<Effect.Effect<Delivery, unknown, unknown>>
   readonly channels?: ReadonlyArray<Effect.Effect<Channel, unknown, unknown>>
+  readonly features?: ReadonlyArray<AnyFeature<unknown>>
   readonly model:
     | ModelChoice
     | ReadonlyArray<ModelChoice>
     | Layer.Layer<ModelGateway, unknown, unknown>
   readonly tokenizer?: Layer.Layer<never, unknown, unknown>
+  readonly ports?: Layer.Layer<never, unknown, unknown>
+  readonly ingress?: Layer.Layer<never, unknown, unknown>
 }
 
 type Each<Listed> = NonNullable<Listed> extends ReadonlyArray<infer Item> ? Item : never
@@ -151,7 +155,19 @@ type EffectsOf<O> =
   | ToolsOf<Each<Member<O, "shared">>>
 
 /** Layers among the options. */
-type LayersOf<O> = Extract<Member<O, "model" | "tokenizer">, Layer.Any>
+type LayersOf<O> = Extract<Member<O, LayerName>, Layer.Any>
+
+type FeatureLayers<O> = Each<Member<O, "features">> extends { readonly layer: infer L } ? L : never
+
+/** What the options need and the runtime does not give. */
+type NeedsOf<O> =
+  | Exclude<
+      | Effect.Services<EffectsOf<O>>
+      | Layer.Services<Extract<FeatureLayers<O> | Member<O, "ports">, Layer.Any>>,
+      StorePorts
+    >
+  | Exclude<Layer.Services<Extract<Member<O, "ingress">, Layer.Any>>, Ports>
+  | Layer.Services<Extract<Member<O, "model" | "tokenizer">, Layer.Any>>
 
 type Method = (...args: ReadonlyArray<never>) => Effect.Effect<unknown, unknown, Services>
 
@@ -182,18 +198,28 @@ const troupeOf = (built: Context.Context<Services>): TroupeService => {
   } as unknown as TroupeService
 }
 
+/** What a program gets beside `Troupe`: not the scope, the spans and the environment of the Layer. */
+const portsOf = Context.omit(
+  Tracer.ParentSpan,
+  Tracer.Tracer,
+  Scope.Scope,
+  ConfigProvider.ConfigProvider,
+  References.CurrentLoggers
+)
+
 /** A runtime in the process that runs the program. */
 export class Troupe extends Context.Service<Troupe, TroupeService>()("troupe/Troupe") {
   /**
-   * Starts when it is built, and stops with its scope, after the steps in flight. The Layer needs the services that its tools
-   * need. If an option is wrong, it fails before anything is opened.
+   * Starts when it is built, and stops with its scope, after the steps in flight. Gives the ports of the runtime too, which
+   * `routes` of `troupe/http` and programs over `troupe/services` need, and the services of its features. The Layer needs the services that its tools need. If an
+   * option is wrong, it fails before anything is opened.
    */
   static readonly layer = <const O extends LayerOptions>(
     options: O
   ): Layer.Layer<
-    Troupe,
+    Troupe | Ports | Layer.Success<Extract<FeatureLayers<O>, Layer.Any>>,
     StartError | Effect.Error<EffectsOf<O>> | Layer.Error<LayersOf<O>>,
-    Exclude<Effect.Services<EffectsOf<O>>, ToolServices> | Layer.Services<LayersOf<O>>
+    NeedsOf<O>
   > => layerOf(options as unknown as Options) as never
 }
 
@@ -203,8 +229,10 @@ const layerOf = (options: Options) =>
       // As in `start`: this is process-wide, so an import alone must not do it.
       Effect.promise(() => import("effect/schema/SchemaJITCompiler/enable")),
       () =>
-        Layer.effect(Troupe, Effect.map(Effect.context<Services>(), troupeOf)).pipe(
-          Layer.provide(StartedLayer.layer(options))
-        )
+        Layer.effectContext(
+          Effect.map(Effect.context<Services>(), (built) =>
+            Context.add(portsOf(built), Troupe, troupeOf(built))
+          )
+        ).pipe(Layer.provide(StartedLayer.layer(options)))
     )
   )

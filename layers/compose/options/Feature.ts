@@ -42,8 +42,11 @@ export type Ports =
 /** Statements of SQL by number and name, from `0001_...` on. */
 export type Migrations = Readonly<Record<string, ReadonlyArray<string>>>
 
-/** Its services are those of its Layer: its tools, operations and deliveries need no others but the runtime's. */
-export interface AnyFeature {
+/**
+ * Its services are those of its Layer: its tools, operations and deliveries need no others but the runtime's, and `Needs` those of
+ * the program.
+ */
+export interface AnyFeature<Needs = Outbox | Rows> {
   /** Lower-case letters, digits and `_`, at most 31; of no other feature of the service. */
   readonly name: string
   /** Its operations, over HTTP and by methods (`of`). */
@@ -61,7 +64,7 @@ export interface AnyFeature {
   /** Statements that make its tables in the schema `troupe`. Released ones are never changed. Absent = none. */
   readonly migrations?: Migrations
   /** Its services over the stores of a runtime, of either kind. */
-  readonly layer: Layer.Layer<never, StartError, Outbox | Rows>
+  readonly layer: Layer.Layer<never, StartError, Needs>
   /** What it runs as long as the runtime does, such as a sweep. */
   readonly over: Layer.Layer<never, never, unknown>
 }

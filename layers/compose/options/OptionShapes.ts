@@ -1,5 +1,5 @@
 /**
- * Schemas of the parts of the options of `start`, `startWorker` and `Server.layer`, for values from JavaScript. Used only in this
+ * Schemas of the parts of the options of `start`, `startWorker` and `routes`, for values from JavaScript. Used only in this
  * folder.
  */
 import { Effect, Layer, Redacted, Schema } from "effect"

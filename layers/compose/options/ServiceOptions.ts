@@ -21,7 +21,7 @@ import type { ModelChoice } from "../../model/providers/ChosenModels.ts"
 import type { Telemetry } from "../../telemetry/OpenTelemetry.ts"
 import type { Http } from "./ServerOptions.ts"
 import type { EventHandlers } from "../../../src/delivery/EventEffect.ts"
-import type { AnyFeature } from "./Feature.ts"
+import type { AnyFeature, Ports, StorePorts } from "./Feature.ts"
 import type { ObserversInput } from "./ObserversInput.ts"
 import type { PostgresSettings } from "../../sql/engine/Postgres.ts"
 import type { RetentionOptions } from "../../sql/retention/Retention.ts"
@@ -142,6 +142,11 @@ export interface Options {
    */
   readonly store?: Store
   /**
+   * Your own Layers of ports of `troupe/services`, in place of those of `store`, which they may need. Absent = none.
+   * @see services/README.md
+   */
+  readonly ports?: Layer.Layer<never, unknown, StorePorts>
+  /**
    * Removes old data of finished work from a durable store; `{}` = with the usual ages. Absent = only results of queued calls,
    * memories, events and notices are removed, by their own settings.
    * @see layers/sql/README.md
@@ -169,6 +174,11 @@ export interface Options {
   readonly channels?: ReadonlyArray<
     Effect.Effect<ChannelAdapter, unknown, ToolServices | ChannelBindings>
   >
+  /**
+   * What takes what those channels' own servers send here, such as `SlackIngress.layer`. Absent = they find nothing.
+   * @see layers/channel/README.md
+   */
+  readonly ingress?: Layer.Layer<never, unknown, Ports>
   /**
    * Bounds of images and other files: `file_bytes_max`, `tenant_bytes_max`, what of it one customer brings (`customer_bytes_max`)
    * and all of them (`customers_bytes_max`), and how long a file is kept that is not sent (`unsent_ms`). Absent = 20 MB, 10 GB, a

@@ -9,7 +9,7 @@ type Every<U> = (U extends unknown ? (each: U) => void : never) extends (all: in
   : never
 
 /** The effects of a feature's operations, under the names of their methods. */
-export type EffectsOf<F extends AnyFeature> = Every<F["groups"][number]["effects"]>
+export type EffectsOf<F extends AnyFeature<unknown>> = Every<F["groups"][number]["effects"]>
 
 /**
  * Gives the methods of a feature, as `performed` makes them of Effects, once for each. Throws InvalidInput for a feature whose

@@ -143,6 +143,10 @@ const mcpOf = (
         ({ layer }) => layer(options)
       )
 
+/** A Layer among the options, with the errors and requirements that are known here. */
+const withoutTypes = (given: Layer.Layer<never, unknown, unknown> = Layer.empty) =>
+  given as Layer.Layer<never>
+
 /** The error of a Layer among the options has the type of that Layer, which `Troupe.layer` adds. */
 type Model = Layer.Layer<ModelGateway, ModelError>
 
@@ -220,6 +224,7 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
     ]
   } as Built)
   return EmbeddedHttp.layer(checked.http).pipe(
+    Layer.provide(withoutTypes(options.ingress)),
     Layer.merge(UnhostedTelemetry.layer),
     Layer.merge(overOf(options)),
     Layer.provideMerge(warnWhileBuilding("its tools and agents", agents)),
@@ -232,10 +237,11 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
     Layer.provide(
       options.tokenizer === undefined
         ? Layer.empty
-        : warnWhileBuilding("the Layer of `tokenizer`", options.tokenizer as Layer.Layer<never>)
+        : warnWhileBuilding("the Layer of `tokenizer`", withoutTypes(options.tokenizer))
     ),
     Layer.provideMerge(OpenCalls.layer),
     Layer.provideMerge(featuresOf(options)),
+    Layer.provideMerge(withoutTypes(options.ports)),
     Layer.provideMerge(warnWhileBuilding("its store", storesOf(options))),
     Layer.provide(Layer.merge(Stores.fileBounds(options.files), boundsOf(options))),
     Layer.provideMerge(telemetry),
