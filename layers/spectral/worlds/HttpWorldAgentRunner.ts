@@ -18,15 +18,8 @@ import type { WorldId } from "../../../src/spectral/worlds/contracts/WorldId.ts"
 import { worldAgentName } from "../../../src/spectral/worlds/contracts/WorldId.ts"
 import { WorldAgentRunner } from "../../../services/spectral/worlds/contracts/WorldAgentRunner.ts"
 import { answerText } from "../../network/HttpAnswers.ts"
-import {
-  AnswerLimit,
-  answerOf,
-  asksAPerson,
-  checkChat,
-  checkQuestion,
-  notInTime,
-  unavailable
-} from "./WorldQuestions.ts"
+import type { Settled } from "./WorldQuestions.ts"
+import { answered, runnerOf, unavailable } from "./WorldQuestions.ts"
 
 export interface RemoteWorlds {
   /** The URL at which the other process serves its API, such as `https://worlds.internal:8080`. */
@@ -102,9 +95,7 @@ const acceptedOf = (
     : Effect.fail(strange)
 }
 
-type Settled = (typeof Ended.Type)["event"] | "asked"
-
-/** Finds the event that settles the question: the end of its run, or a question to a person, which nobody here can answer. */
+/** Finds the event that settles the question. */
 const settling =
   (run: RunId) =>
   (event: Sse.Event): Result.Result<Settled, undefined> => {
@@ -142,6 +133,9 @@ const eventsOf = <E>(texts: Stream.Stream<string, E>) =>
     }
     return Stream.flatMap(Stream.mapEffect(texts, read), Stream.fromIterable)
   })
+
+const conversationPath = (id: ConversationId): string =>
+  `/v1/conversations/${encodeURIComponent(id)}`
 
 /** Requests of one caller. */
 class Caller {
@@ -192,8 +186,7 @@ class Caller {
    * it.
    */
   settled({ conversation_id, ordinal, run_id }: typeof Accepted.Type) {
-    const path = `/v1/conversations/${encodeURIComponent(conversation_id)}/events`
-    const request = HttpClientRequest.get(path).pipe(
+    const request = HttpClientRequest.get(`${conversationPath(conversation_id)}/events`).pipe(
       HttpClientRequest.setHeader("last-event-id", `${ordinal}.0`)
     )
     const once = Stream.unwrap(
@@ -224,29 +217,6 @@ class Caller {
   }
 }
 
-/**
- * Sends the question and waits for its end. The run is cancelled if the caller is interrupted, the time is up, or the agent asks
- * a person.
- */
-const answered = (caller: Caller, world: WorldId, path: string, message: Message) =>
-  Effect.uninterruptibleMask((restore) =>
-    Effect.gen(function* () {
-      const limit_ms = yield* AnswerLimit
-      const accepted = yield* caller.send(world, path, message)
-      return yield* caller.settled(accepted).pipe(
-        Effect.timeoutOrElse({
-          duration: limit_ms,
-          orElse: () => Effect.fail(notInTime(limit_ms))
-        }),
-        Effect.flatMap((event) =>
-          event === "asked" ? Effect.fail(asksAPerson) : answerOf(world, accepted.run_id, event)
-        ),
-        restore,
-        Effect.onError(() => caller.cancel(accepted))
-      )
-    })
-  )
-
 const urlOf = (url: unknown): Effect.Effect<string, InvalidInput> => {
   const parsed = typeof url === "string" && URL.canParse(url) ? new URL(url) : undefined
   return parsed !== undefined &&
@@ -272,24 +242,25 @@ const make = Effect.fnUntraced(function* ({ token, url }: RemoteWorlds) {
         ? Effect.fail(new WorldRefused({ message: "the caller has no token for the worlds" }))
         : Effect.succeed(new Caller(client, at, own))
     })
-  // The token is meant for this address only, so redirects are not followed.
-  const straight = Effect.provideService(FetchHttpClient.RequestInit, { redirect: "error" })
-  return WorldAgentRunner.of({
-    ask: Effect.fn("WorldAgentRunner.ask")(function* (text, world_id, who) {
-      const { by, question, world } = yield* checkQuestion(text, world_id, who)
-      return yield* answered(yield* callerOf(by), world, "/v1/messages", {
-        text: question,
-        context: question_context
-      })
-    }, straight),
-    chat: Effect.fn("WorldAgentRunner.chat")(function* (text, session_id, world_id, who) {
-      const checked = yield* checkChat(text, session_id, world_id, who)
-      const path = `/v1/conversations/${encodeURIComponent(checked.conversation)}/messages`
-      return yield* answered(yield* callerOf(checked.by), checked.world, path, {
-        text: checked.question
-      })
-    }, straight)
-  })
+  return runnerOf(({ by, conversation, question: text, world }) =>
+    Effect.flatMap(callerOf(by), (caller) => {
+      const accepted =
+        conversation === undefined
+          ? caller.send(world, "/v1/messages", { text, context: question_context })
+          : caller.send(world, `${conversationPath(conversation)}/messages`, { text })
+      return answered(
+        world,
+        Effect.map(accepted, (task) => ({
+          run: task.run_id,
+          settled: caller.settled(task),
+          cancel: caller.cancel(task)
+        }))
+      )
+    }).pipe(
+      // The token is meant for this address only, so redirects are not followed.
+      Effect.provideService(FetchHttpClient.RequestInit, { redirect: "error" })
+    )
+  )
 })
 
 /** Fails with `InvalidInput` if `url` is not an http or https URL, or has a user, a query or a fragment. */
