@@ -3,7 +3,7 @@
  */
 import { Effect } from "effect"
 import * as MemoryTools from "../../src/builtin/MemoryTools.ts"
-import { ToolTransientError } from "../../src/error/ToolError.ts"
+import { storeUnavailable } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import type { MemoryRefused } from "../../src/memory/MemoryRefused.ts"
 import { supersedingFault } from "../../src/memory/MemoryRefused.ts"
@@ -18,15 +18,10 @@ import type { StoreError } from "../../services/StoreError.ts"
 
 const dependencies = [AgentMemory] as const
 
-/** The store's own message is left out: a model can do nothing about it. */
 const failed = (error: MemoryRefused | StoreError): ToolError =>
   error._tag === "MemoryRefused"
     ? MemoryTools.refusedMemory(error)
-    : new ToolTransientError({
-        kind: "network",
-        reason: "STORE_UNAVAILABLE",
-        message: "the store of memories did not answer"
-      })
+    : storeUnavailable("the store of memories", "network")
 
 const noted = (note: Note, call: CallContext) =>
   Effect.mapError(

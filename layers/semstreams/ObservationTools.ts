@@ -17,7 +17,7 @@ import { observationGovernance, ObservationTools } from "../../src/semstreams/Ob
 import { entityInstance } from "../../src/semstreams/Triple.ts"
 import type { Tenant } from "../../src/value/Ids.ts"
 import { forEachPage } from "../../src/value/Pages.ts"
-import { ToolTerminalError, ToolTransientError, ToolUserError } from "../../src/error/ToolError.ts"
+import { storeUnavailable, ToolTerminalError, ToolUserError } from "../../src/error/ToolError.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../src/tool/GovernedTool.ts"
 import { ComponentCatalog } from "../../services/semstreams/ComponentCatalog.ts"
@@ -28,13 +28,7 @@ import { LoopStore } from "../../services/semstreams/LoopStore.ts"
 /** Records of one read of the store. */
 const scan_page = 500
 
-/** The store's own message is left out: a model can do nothing about it. */
-const storeFailed = () =>
-  new ToolTransientError({
-    kind: "network",
-    reason: "STORE_UNAVAILABLE",
-    message: "the store did not answer"
-  })
+const storeFailed = () => storeUnavailable("the store", "network")
 
 const shown = (id: string): string => JSON.stringify(id.slice(0, 200))
 

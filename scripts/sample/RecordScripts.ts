@@ -2,7 +2,7 @@
  * The Operations Agent on the records of a workspace without a language model: scripts over its real tools. It looks at a cluster
  * before it proposes a triage, and reads a draft before it proposes its publication.
  */
-import type { RecordCounts } from "../../src/spectral/platform/SummaryTool.ts"
+import type { RecordCounts } from "../../src/spectral/platform/RecordTools.ts"
 import type { Draft } from "../../src/spectral/platform/contracts/Draft.ts"
 import { targetOf } from "../../src/spectral/platform/contracts/Draft.ts"
 import type { FailurePattern } from "../../src/spectral/platform/FailurePatterns.ts"

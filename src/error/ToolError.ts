@@ -49,6 +49,10 @@ export class ToolTransientError extends Schema.TaggedError<ToolTransientError>()
   }
 ) {}
 
+/** The failure of a store. Its own message is left out, because a model can do nothing about it. */
+export const storeUnavailable = (store: string, kind: ToolErrorKind = "external") =>
+  new ToolTransientError({ kind, reason: "STORE_UNAVAILABLE", message: `${store} did not answer` })
+
 /** A broken invariant or a defect (`internal`). Its message is not shown to users. */
 export class ToolTerminalError extends Schema.TaggedError<ToolTerminalError>()(
   "ToolTerminalError",

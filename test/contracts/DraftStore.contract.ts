@@ -10,7 +10,7 @@ import { WorkspaceReader } from "../../services/spectral/platform/WorkspaceReade
 import { WorkspaceSettings } from "../../services/spectral/platform/WorkspaceSettings.ts"
 import { SubjectErasure } from "../../services/SubjectErasure.ts"
 import type { Tenant } from "../../src/value/Ids.ts"
-import { FrameworkId, SystemId } from "../../src/spectral/platform/contracts/RecordId.ts"
+import { FrameworkId, SystemId } from "../../src/spectral/platform/contracts/Fact.ts"
 import type {
   CardProposal,
   DraftProposal,

@@ -20,7 +20,7 @@ import {
   ClusterStatus,
   LinkedFailure
 } from "../../src/spectral/platform/contracts/FailureCluster.ts"
-import { FrameworkId, SystemId } from "../../src/spectral/platform/contracts/RecordId.ts"
+import { FrameworkId, SystemId } from "../../src/spectral/platform/contracts/Fact.ts"
 import { ScanRecord } from "../../src/spectral/platform/contracts/Scan.ts"
 import { Draft } from "../../src/spectral/platform/contracts/Draft.ts"
 import { Framework } from "../../src/spectral/platform/Framework.ts"

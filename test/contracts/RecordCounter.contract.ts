@@ -9,7 +9,7 @@ import type { PlatformStores } from "../../services/spectral/platform/PlatformSt
 import { RecordCounter } from "../../services/spectral/platform/RecordCounter.ts"
 import { RecordImporter } from "../../services/spectral/platform/RecordImporter.ts"
 import type { Tenant } from "../../src/value/Ids.ts"
-import { SystemId } from "../../src/spectral/platform/contracts/RecordId.ts"
+import { SystemId } from "../../src/spectral/platform/contracts/Fact.ts"
 import { sample } from "../platform/Records.ts"
 import { contract } from "./Contract.ts"
 import * as Samples from "./Samples.ts"

@@ -11,7 +11,7 @@ import { RecordImporter } from "../../services/spectral/platform/RecordImporter.
 import { WorkspaceReader } from "../../services/spectral/platform/WorkspaceReader.ts"
 import { Tenant } from "../../src/value/Ids.ts"
 import type { DraftProposal } from "../../src/spectral/platform/contracts/Draft.ts"
-import { FrameworkId, SystemId } from "../../src/spectral/platform/contracts/RecordId.ts"
+import { FrameworkId, SystemId } from "../../src/spectral/platform/contracts/Fact.ts"
 import { sample } from "../platform/Records.ts"
 import { ask, credentials, layer as withoutRecords } from "./Service.ts"
 import type { Who } from "./Service.ts"

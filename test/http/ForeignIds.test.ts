@@ -17,7 +17,7 @@ import { DraftStore } from "../../services/spectral/platform/contracts/DraftStor
 import { RecordImporter } from "../../services/spectral/platform/RecordImporter.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, AuthorizationId, Tenant, TokenId } from "../../src/value/Ids.ts"
-import { SystemId } from "../../src/spectral/platform/contracts/RecordId.ts"
+import { SystemId } from "../../src/spectral/platform/contracts/Fact.ts"
 import type { Role } from "../../src/principal/Principal.ts"
 import { Principal } from "../../src/principal/Principal.ts"
 import * as Samples from "../contracts/Samples.ts"

@@ -1,8 +1,7 @@
 /** The tools for drafts and for distillation alone: no model, no database, no loop. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as DraftTools from "../../layers/spectral/platform/DraftHandlers.ts"
-import * as PatternTools from "../../layers/spectral/platform/PatternTools.ts"
+import * as OperationsTools from "../../layers/spectral/platform/OperationsHandlers.ts"
 import * as Platform from "../../layers/compose/assembly/Platform.ts"
 import * as Spectral from "../../layers/compose/entries/Spectral.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
@@ -16,7 +15,7 @@ import { WorkspaceSettings } from "../../services/spectral/platform/WorkspaceSet
 import { StoreError } from "../../services/StoreError.ts"
 import { CallId, Tenant } from "../../src/value/Ids.ts"
 import type { ClusterRecord } from "../../src/spectral/platform/contracts/FailureCluster.ts"
-import { ClusterId, FrameworkId } from "../../src/spectral/platform/contracts/RecordId.ts"
+import { ClusterId, FrameworkId } from "../../src/spectral/platform/contracts/Fact.ts"
 import { permissionOf } from "../../src/tool/SideEffects.ts"
 import { toolKeyOf } from "../../src/tool/ToolSpec.ts"
 import { sample } from "./Records.ts"
@@ -26,7 +25,7 @@ type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false
 type RequirementsOf<T> = T extends Effect.Effect<infer _A, infer _E, infer R> ? R : never
 
 const stores = Spectral.layer.pipe(Layer.provide(EphemeralStores.layer))
-const use = useOf(DraftTools.tools)
+const use = useOf(OperationsTools.drafts)
 
 const test = (title: string, body: Effect.Effect<void, unknown, PlatformStores>) =>
   it.effect(title, () =>
@@ -61,10 +60,13 @@ describe("the draft tools", () => {
   test(
     "SA-46 need the store of drafts alone, ask nobody to write and always a person to publish",
     Effect.gen(function* () {
-      const exact: Same<RequirementsOf<typeof DraftTools.tools>, DraftStore> = true
-      const readsOnly: Same<RequirementsOf<typeof PatternTools.tools>, FailureClusterReader> = true
+      const exact: Same<RequirementsOf<typeof OperationsTools.drafts>, DraftStore> = true
+      const readsOnly: Same<
+        RequirementsOf<typeof OperationsTools.patterns>,
+        FailureClusterReader
+      > = true
       assert.isTrue(exact && readsOnly)
-      const tools = [...(yield* PatternTools.tools), ...(yield* DraftTools.tools)]
+      const tools = [...(yield* OperationsTools.patterns), ...(yield* OperationsTools.drafts)]
       assert.deepEqual(
         tools.map(({ spec }) => toolKeyOf(spec) as string),
         [...Platform.authoring_tools]
@@ -259,7 +261,7 @@ describe("the draft tools", () => {
 
 describe("distill_failure_patterns", () => {
   const distill = (args: object, given = {}) =>
-    useOf(PatternTools.tools)("distill_failure_patterns", args, given)
+    useOf(OperationsTools.patterns)("distill_failure_patterns", args, given)
 
   test(
     "SA-46 sums up open clusters of the tenant alone, and the closed ones only where it is asked to",

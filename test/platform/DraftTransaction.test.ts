@@ -10,7 +10,7 @@ import { DraftStore } from "../../services/spectral/platform/contracts/DraftStor
 import { RecordImporter } from "../../services/spectral/platform/RecordImporter.ts"
 import { WorkspaceSettings } from "../../services/spectral/platform/WorkspaceSettings.ts"
 import { WorkspaceReader } from "../../services/spectral/platform/WorkspaceReader.ts"
-import { SystemId } from "../../src/spectral/platform/contracts/RecordId.ts"
+import { SystemId } from "../../src/spectral/platform/contracts/Fact.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { eventually } from "../contracts/Contract.ts"
 import * as Samples from "../contracts/Samples.ts"

@@ -11,7 +11,7 @@ import {
   FrameworkId,
   ScanId,
   SystemId
-} from "../../src/spectral/platform/contracts/RecordId.ts"
+} from "../../src/spectral/platform/contracts/Fact.ts"
 
 const about = {
   scan_id: ScanId.make("scan-7"),

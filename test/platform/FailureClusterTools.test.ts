@@ -1,7 +1,7 @@
 /** The failure-cluster family alone: no model, no database, no loop (SA-30). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as FailureClusterTools from "../../layers/spectral/platform/FailureClusterHandlers.ts"
+import * as OperationsTools from "../../layers/spectral/platform/OperationsHandlers.ts"
 import * as Platform from "../../layers/compose/assembly/Platform.ts"
 import * as Spectral from "../../layers/compose/entries/Spectral.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
@@ -19,7 +19,7 @@ type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false
 type RequirementsOf<T> = T extends Effect.Effect<infer _A, infer _E, infer R> ? R : never
 
 const stores = Spectral.layer.pipe(Layer.provide(EphemeralStores.layer))
-const use = useOf(FailureClusterTools.tools)
+const use = useOf(OperationsTools.failureClusters)
 
 const test = (title: string, body: Effect.Effect<void, unknown, PlatformStores>) =>
   it.effect(title, () =>
@@ -37,11 +37,11 @@ describe("the failure-cluster tools", () => {
     "ST-50 need exactly the injected reader and the port of triage",
     Effect.gen(function* () {
       const exact: Same<
-        RequirementsOf<typeof FailureClusterTools.tools>,
+        RequirementsOf<typeof OperationsTools.failureClusters>,
         FailureClusterReader | FailureClusterTriage
       > = true
       assert.isTrue(exact)
-      const tools = yield* FailureClusterTools.tools
+      const tools = yield* OperationsTools.failureClusters
       assert.deepEqual(
         tools.map(({ spec }) => toolKeyOf(spec) as string),
         [...Platform.failure_cluster_tools]
@@ -52,7 +52,7 @@ describe("the failure-cluster tools", () => {
   test(
     "ST-47 list_failure_clusters is a read that filters by severity and status, and pages",
     Effect.gen(function* () {
-      const tools = yield* FailureClusterTools.tools
+      const tools = yield* OperationsTools.failureClusters
       const { spec } = tools.find((tool) => tool.spec.name === "list_failure_clusters")!
       assert.deepEqual([spec.side_effects, permissionOf(spec)], ["read", "allow"])
       const all = ["wrong-deadline", "old-price", "no-source", "rude"]
@@ -83,7 +83,7 @@ describe("the failure-cluster tools", () => {
   test(
     "ST-48 get_cluster_detail is a read of the snapshot and the linked failures, page by page",
     Effect.gen(function* () {
-      const tools = yield* FailureClusterTools.tools
+      const tools = yield* OperationsTools.failureClusters
       const { spec } = tools.find((tool) => tool.spec.name === "get_cluster_detail")!
       assert.deepEqual([spec.side_effects, permissionOf(spec)], ["read", "allow"])
       const detail = yield* use("get_cluster_detail", { cluster_id: "no-source" })
@@ -108,7 +108,7 @@ describe("the failure-cluster tools", () => {
   test(
     "ST-49 triage_cluster is a mutation that asks, runs in the journal's transaction, and changes only operator-managed fields",
     Effect.gen(function* () {
-      const tools = yield* FailureClusterTools.tools
+      const tools = yield* OperationsTools.failureClusters
       const { spec } = tools.find((tool) => tool.spec.name === "triage_cluster")!
       assert.strictEqual(spec.category, "mutate")
       assert.strictEqual(permissionOf(spec), "ask")

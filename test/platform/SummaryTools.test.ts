@@ -1,7 +1,7 @@
 /** The summary of operations alone: no model, no database, no loop. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as SummaryTools from "../../layers/spectral/platform/SummaryTools.ts"
+import * as OperationsTools from "../../layers/spectral/platform/OperationsHandlers.ts"
 import * as Platform from "../../layers/compose/assembly/Platform.ts"
 import * as Spectral from "../../layers/compose/entries/Spectral.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
@@ -15,13 +15,13 @@ import { sample } from "./Records.ts"
 import { failureOf, tenant, useOf } from "./ToolUse.ts"
 
 const stores = Spectral.layer.pipe(Layer.provide(EphemeralStores.layer))
-const use = useOf(SummaryTools.tools)
+const use = useOf(OperationsTools.summary)
 
 describe("get_operations_summary", () => {
   it.effect("SA-46 is a read of counts, which another tenant's call does not see", () =>
     Effect.gen(function* () {
       yield* RecordImporter.use((importer) => importer.record(tenant, sample))
-      const [tool, ...others] = yield* SummaryTools.tools
+      const [tool, ...others] = yield* OperationsTools.summary
       assert.lengthOf(others, 0)
       assert.deepEqual([toolKeyOf(tool!.spec) as string], [...Platform.summary_tools])
       assert.deepEqual(

@@ -1,6 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { coverageGaps, supportOf, weaklySupported } from "../../src/spectral/worlds/Coverage.ts"
-import { worldModelCard } from "../../src/spectral/worlds/WorldModelCard.ts"
+import {
+  coverageGaps,
+  supportOf,
+  weaklySupported,
+  worldModelCard
+} from "../../src/spectral/worlds/Coverage.ts"
 import { credit, privacy } from "./Worlds.ts"
 
 describe("coverage of a world", () => {

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { sampleWorlds } from "../../scripts/sample/SampleWorlds.ts"
 import { NewVersion } from "../../src/spectral/worlds/NewVersion.ts"
-import { worldModelCard } from "../../src/spectral/worlds/WorldModelCard.ts"
+import { worldModelCard } from "../../src/spectral/worlds/Coverage.ts"
 
 describe("the worlds of the walk", () => {
   const cards = sampleWorlds().map(({ eval_sets, rules, world }) =>

@@ -6,15 +6,14 @@ import type { Effect } from "effect"
 import type { PlatformStores } from "../../../services/spectral/platform/PlatformStores.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
 import { draftGovernance } from "../../../src/spectral/platform/DraftTools.ts"
-import { failureClusterGovernance } from "../../../src/spectral/platform/FailureClusterTools.ts"
-import { patternGovernance } from "../../../src/spectral/platform/PatternTool.ts"
-import { summaryGovernance } from "../../../src/spectral/platform/SummaryTool.ts"
+import {
+  failureClusterGovernance,
+  patternGovernance,
+  summaryGovernance
+} from "../../../src/spectral/platform/RecordTools.ts"
 import * as ChangeTools from "../../spectral/platform/ChangeHandlers.ts"
-import * as DraftTools from "../../spectral/platform/DraftHandlers.ts"
-import * as FailureClusterTools from "../../spectral/platform/FailureClusterHandlers.ts"
-import * as PatternTools from "../../spectral/platform/PatternTools.ts"
+import * as OperationsTools from "../../spectral/platform/OperationsHandlers.ts"
 import * as SpecialistTools from "../../spectral/platform/SpecialistHandlers.ts"
-import * as SummaryTools from "../../spectral/platform/SummaryTools.ts"
 
 export { handlers as worldViews } from "../../spectral/platform/WorldViewProjection.ts"
 export { RecordImporter } from "../../../services/spectral/platform/RecordImporter.ts"
@@ -44,19 +43,19 @@ const keysOf = (
   Object.entries(governance).map(([name, { namespace }]) => `${namespace}.${name}@1`)
 
 /** The Operations Agent's tools for failure clusters. */
-export const failureClusters: Family = FailureClusterTools.tools
+export const failureClusters: Family = OperationsTools.failureClusters
 
 /** The keys of these tools, for the agent's list of tools. */
 export const failure_cluster_tools: ReadonlyArray<string> = keysOf(failureClusterGovernance)
 
 /** The Operations Agent's tool that counts the workspace's records by state. */
-export const summary: Family = SummaryTools.tools
+export const summary: Family = OperationsTools.summary
 
 /** The key of this tool, for the agent's list of tools. */
 export const summary_tools: ReadonlyArray<string> = keysOf(summaryGovernance)
 
 /** Tools for what failure clusters have in common, and for drafts of rubrics and system cards with their publication. */
-export const authoring: ReadonlyArray<Family> = [PatternTools.tools, DraftTools.tools]
+export const authoring: ReadonlyArray<Family> = [OperationsTools.patterns, OperationsTools.drafts]
 
 /** The keys of these tools, for the agent's list of tools. */
 export const authoring_tools: ReadonlyArray<string> = [

@@ -15,7 +15,7 @@ import type {
   DeadLetterResolved
 } from "../../../src/delivery/OutboxMessage.ts"
 import { sanitiseError } from "../../../src/error/Exception.ts"
-import { ToolTransientError, ToolUserError } from "../../../src/error/ToolError.ts"
+import { storeUnavailable, ToolUserError } from "../../../src/error/ToolError.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../../src/tool/GovernedTool.ts"
 import { OutboxReader } from "../../../services/OutboxReader.ts"
@@ -23,13 +23,7 @@ import { OutboxReplayer } from "../../../services/OutboxReplayer.ts"
 
 const iso = (ms: number): string => new Date(ms).toISOString()
 
-/** The store's own message is left out: a model can do nothing about it. */
-const storeFailed = () =>
-  new ToolTransientError({
-    kind: "external",
-    reason: "STORE_UNAVAILABLE",
-    message: "the store of dead letters did not answer"
-  })
+const storeFailed = () => storeUnavailable("the store of dead letters")
 
 const notFound = ({ event_id }: DeadLetterNotFound) =>
   new ToolUserError({

@@ -3,7 +3,7 @@
  */
 import { Effect } from "effect"
 import type { StoreError } from "../../../services/StoreError.ts"
-import { ToolTransientError, ToolUserError } from "../../../src/error/ToolError.ts"
+import { storeUnavailable, ToolUserError } from "../../../src/error/ToolError.ts"
 import type {
   ChangeRefused,
   RecordNotFound
@@ -23,19 +23,14 @@ const toolError = (error: RecordNotFound | ChangeRefused | StoreError) => {
         reason: "CHANGE_REFUSED",
         message: `${error.message}; nothing was changed`
       })
-    // The store's own message is left out, because a model can do nothing about it.
     case "StoreError":
-      return new ToolTransientError({
-        kind: "external",
-        reason: "STORE_UNAVAILABLE",
-        message: "the store of the workspace's records did not answer"
-      })
+      return storeUnavailable("the store of the workspace's records")
   }
 }
 
 export const orToolError: <A, R>(
   self: Effect.Effect<A, RecordNotFound | ChangeRefused | StoreError, R>
-) => Effect.Effect<A, ToolTransientError | ToolUserError, R> = Effect.mapError(toolError)
+) => Effect.Effect<A, ReturnType<typeof toolError>, R> = Effect.mapError(toolError)
 
 /** The first `limit` items, and whether there are more. The items were read with a limit one higher. */
 export const cut = <A>(items: ReadonlyArray<A>, limit: number) => ({

@@ -9,8 +9,7 @@ import { WorkspaceReader } from "../../../services/spectral/platform/WorkspaceRe
 import { WorldViews } from "../../../services/spectral/platform/WorldViews.ts"
 import { ToolUserError } from "../../../src/error/ToolError.ts"
 import type { Framework } from "../../../src/spectral/platform/Framework.ts"
-import { ingestionGuide } from "../../../src/spectral/platform/IngestionGuide.ts"
-import { diagnosisOf } from "../../../src/spectral/platform/ScanDiagnosis.ts"
+import { ingestionGuide, diagnosisOf } from "../../../src/spectral/platform/SupportGuides.ts"
 import type { Score } from "../../../src/spectral/platform/contracts/Scan.ts"
 import {
   frameworkAdvisorGovernance,

@@ -3,7 +3,7 @@
  * one of them writes is the queue of candidates. The tenant is the run's; the model cannot name one.
  */
 import { Effect, Exit } from "effect"
-import { ToolTransientError, ToolUserError } from "../../../src/error/ToolError.ts"
+import { storeUnavailable, ToolUserError } from "../../../src/error/ToolError.ts"
 import type { Enough } from "../../../src/value/Pages.ts"
 import { forEachPage } from "../../../src/value/Pages.ts"
 import type { ContextReader } from "../../../src/run/RunContext.ts"
@@ -11,23 +11,19 @@ import type { GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTo
 import { callOf, govern } from "../../../src/tool/GovernedTool.ts"
 import type { WorldUnknown } from "../../../src/spectral/worlds/contracts/WorldAnswer.ts"
 import type { WorldId } from "../../../src/spectral/worlds/contracts/WorldId.ts"
-import { coverageGaps, supportOf, weaklySupported } from "../../../src/spectral/worlds/Coverage.ts"
+import {
+  coverageGaps,
+  supportOf,
+  weaklySupported,
+  worldModelCard
+} from "../../../src/spectral/worlds/Coverage.ts"
 import type { TooManyCandidates } from "../../../src/spectral/worlds/RuleCandidate.ts"
 import type { Rule, RuleNotFound } from "../../../src/spectral/worlds/World.ts"
 import { worldGovernance, WorldTools } from "../../../src/spectral/worlds/WorldAgent.ts"
-import { worldModelCard } from "../../../src/spectral/worlds/WorldModelCard.ts"
 import { RuleProposals } from "../../../services/spectral/worlds/RuleProposals.ts"
 import { rule_page_max, WorldReader } from "../../../services/spectral/worlds/WorldReader.ts"
 
-/** The store's own message is left out, because a model can do nothing about it. */
-const storeFailed = () =>
-  Effect.fail(
-    new ToolTransientError({
-      kind: "external",
-      reason: "STORE_UNAVAILABLE",
-      message: "the store of worlds did not answer"
-    })
-  )
+const storeFailed = () => Effect.fail(storeUnavailable("the store of worlds"))
 
 const worldUnknown = ({ world }: WorldUnknown) =>
   Effect.fail(

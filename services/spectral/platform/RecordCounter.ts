@@ -4,7 +4,7 @@
 import { Context } from "effect"
 import type { Effect } from "effect"
 import type { Tenant } from "../../../src/value/Ids.ts"
-import type { RecordCounts } from "../../../src/spectral/platform/SummaryTool.ts"
+import type { RecordCounts } from "../../../src/spectral/platform/RecordTools.ts"
 import type { StoreError } from "../../StoreError.ts"
 
 export class RecordCounter extends Context.Service<

@@ -8,6 +8,7 @@ import { InvalidInput, inputReader } from "../../schema/InvalidInput.ts"
 import { Schema } from "effect"
 import { ConversationId } from "../../value/Ids.ts"
 import { text_units_max } from "../../memory/MemoryRow.ts"
+import { Text } from "../platform/contracts/Fact.ts"
 import type {
   ApprovalRequired,
   PayloadOf,
@@ -22,20 +23,14 @@ import type { EventEffect, EventHandlers } from "../../delivery/EventEffect.ts"
 import { Remember, Tell } from "../../delivery/EventEffect.ts"
 import type { IncomingEvent } from "../../delivery/IncomingEvent.ts"
 
-const Words = (most: number) =>
-  Schema.String.check(
-    Schema.isPattern(/\S/, { description: "a text that is not blank" }),
-    Schema.isMaxLength(most)
-  )
-
 /** A person's feedback on what an agent or the platform did. */
 export const FeedbackReceived = Schema.Struct({
   /** What the feedback is about, such as `scan/s-1`. */
-  about: Words(200),
-  comment: Words(2_000),
+  about: Text(200),
+  comment: Text(2_000),
   rating: Schema.optionalKey(Schema.Literals(["good", "bad"])),
   /** Who gave the feedback. An erasure of this person removes it. */
-  by: Schema.optionalKey(Words(200))
+  by: Schema.optionalKey(Text(200))
 })
 export interface FeedbackReceived extends Schema.Schema.Type<typeof FeedbackReceived> {}
 

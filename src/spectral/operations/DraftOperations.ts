@@ -6,8 +6,7 @@ import { Schema } from "effect"
 import { operation } from "../../operation/Operation.ts"
 import { Limit } from "../../operation/Page.ts"
 import { Draft, DraftId, DraftKind, DraftReason, DraftStatus } from "../platform/contracts/Draft.ts"
-import { Version } from "../platform/contracts/Fact.ts"
-import { RecordId } from "../platform/contracts/RecordId.ts"
+import { Version, RecordId } from "../platform/contracts/Fact.ts"
 
 /** To read drafts, and to publish or withdraw them. */
 const right = { operator: "all" } as const

@@ -12,7 +12,7 @@ import {
   ClusterStatus,
   LinkedFailure
 } from "../platform/contracts/FailureCluster.ts"
-import { ChangesetId, ClusterId, RecordId, ScanId } from "../platform/contracts/RecordId.ts"
+import { ChangesetId, ClusterId, RecordId, ScanId } from "../platform/contracts/Fact.ts"
 import { ScanRecord, ScanStatus } from "../platform/contracts/Scan.ts"
 
 const limit = Schema.optionalKey(Limit)

@@ -7,7 +7,7 @@ import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import { ToolError } from "../../error/ToolError.ts"
 import type { Governance } from "../../tool/GovernedTool.ts"
-import { ChangesetId, FrameworkId } from "./contracts/RecordId.ts"
+import { ChangesetId, FrameworkId } from "./contracts/Fact.ts"
 import { FrameworkChange } from "./Framework.ts"
 import { Configuration, ConfigurationChange } from "./Workspace.ts"
 

@@ -7,8 +7,7 @@ import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import { ToolError } from "../../error/ToolError.ts"
 import type { Governance } from "../../tool/GovernedTool.ts"
-import { Moment, Version } from "./contracts/Fact.ts"
-import { RecordId } from "./contracts/RecordId.ts"
+import { Moment, Version, RecordId } from "./contracts/Fact.ts"
 import {
   CardProposal,
   Draft,

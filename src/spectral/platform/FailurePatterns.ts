@@ -4,10 +4,9 @@
  */
 import { Schema } from "effect"
 import { cutText } from "../../value/CutText.ts"
-import { Count, Share } from "./contracts/Fact.ts"
+import { Count, Share, ClusterId, RecordId, SystemId } from "./contracts/Fact.ts"
 import type { ClusterRecord } from "./contracts/FailureCluster.ts"
 import { ClusterSeverity, severityRank } from "./contracts/FailureCluster.ts"
-import { ClusterId, RecordId, SystemId } from "./contracts/RecordId.ts"
 
 /** The greatest numbers of ids and terms, and of examples, in one pattern. */
 const named_max = 5

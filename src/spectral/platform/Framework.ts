@@ -3,10 +3,9 @@
  */
 import { Result, Schema } from "effect"
 import { WorldId } from "../worlds/contracts/WorldId.ts"
-import { By, Moment, Share, Text, Version } from "./contracts/Fact.ts"
+import { By, Moment, Share, Text, Version, FrameworkId, RecordId } from "./contracts/Fact.ts"
 import { rubrics_max } from "./contracts/PlatformEvent.ts"
 import { ChangeRefused } from "./contracts/RecordErrors.ts"
-import { FrameworkId, RecordId } from "./contracts/RecordId.ts"
 import { Rubric, RubricSources } from "./contracts/Rubric.ts"
 
 /** Why a version of a framework was made. */

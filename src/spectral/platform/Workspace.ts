@@ -2,10 +2,9 @@
  * A workspace, which is a tenant: its onboarding, its configuration, its systems and its errors.
  */
 import { Result, Schema } from "effect"
-import { By, Count, Moment, Share, Text, Version } from "./contracts/Fact.ts"
+import { By, Count, Moment, Share, Text, Version, RecordId, ScanId } from "./contracts/Fact.ts"
 import { AutonomyMode } from "./contracts/PlatformEvent.ts"
 import { ChangeRefused } from "./contracts/RecordErrors.ts"
-import { RecordId, ScanId } from "./contracts/RecordId.ts"
 
 /** The onboarding steps, in their order. */
 export const OnboardingStep = Schema.Literals([

@@ -14,7 +14,7 @@ import { worldAgentName, WorldId } from "./contracts/WorldId.ts"
 import { CandidateDraft, CandidateStatus } from "./RuleCandidate.ts"
 import { EvalSet, ItemId, Rule, Topic } from "./World.ts"
 import type { World } from "./World.ts"
-import { WorldModelCard } from "./WorldModelCard.ts"
+import { WorldModelCard } from "./Coverage.ts"
 
 const Limit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 }))
   .annotate({ description: "At most so many, 1 to 100; 50 if left out." })

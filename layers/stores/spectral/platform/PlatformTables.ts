@@ -18,7 +18,13 @@ import {
   DraftTitle,
   RubricContent
 } from "../../../../src/spectral/platform/contracts/Draft.ts"
-import { Moment, Version } from "../../../../src/spectral/platform/contracts/Fact.ts"
+import {
+  Moment,
+  Version,
+  FrameworkId,
+  RecordId,
+  SystemId
+} from "../../../../src/spectral/platform/contracts/Fact.ts"
 import {
   ClusterSeverity,
   ClusterStatus,
@@ -27,11 +33,6 @@ import {
   LinkedFailure
 } from "../../../../src/spectral/platform/contracts/FailureCluster.ts"
 import { RecordNotFound } from "../../../../src/spectral/platform/contracts/RecordErrors.ts"
-import {
-  FrameworkId,
-  RecordId,
-  SystemId
-} from "../../../../src/spectral/platform/contracts/RecordId.ts"
 import { personal_texts } from "../../../../src/spectral/platform/contracts/RecordTexts.ts"
 import { ScanRecord, ScanStatus } from "../../../../src/spectral/platform/contracts/Scan.ts"
 import { SystemCard } from "../../../../src/spectral/platform/contracts/SystemCard.ts"

@@ -11,7 +11,7 @@ import { ChangeRefused } from "../../../../src/spectral/platform/contracts/Recor
 import type { SystemCard } from "../../../../src/spectral/platform/contracts/SystemCard.ts"
 import { messageOf, unlinkedFailure } from "../../../../src/spectral/platform/PlatformRecords.ts"
 import type { PlatformRecords } from "../../../../src/spectral/platform/PlatformRecords.ts"
-import { sumOf } from "../../../../src/spectral/platform/SummaryTool.ts"
+import { sumOf } from "../../../../src/spectral/platform/RecordTools.ts"
 import { canonical } from "../../../../src/value/Canonical.ts"
 import type { Tenant } from "../../../../src/value/Ids.ts"
 import { tableRows } from "../../TypedRows.ts"

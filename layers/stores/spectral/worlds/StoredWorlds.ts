@@ -22,7 +22,7 @@ import { WorldUnknown } from "../../../../src/spectral/worlds/contracts/WorldAns
 import { WorldId } from "../../../../src/spectral/worlds/contracts/WorldId.ts"
 import { candidate_texts } from "../../../../src/spectral/worlds/contracts/WorldTexts.ts"
 import type { NewVersion } from "../../../../src/spectral/worlds/NewVersion.ts"
-import { publishedMessage } from "../../../../src/spectral/worlds/PublishedMessage.ts"
+import { publishedMessage } from "../../../../src/spectral/worlds/NewVersion.ts"
 import {
   CandidateDraft,
   candidates_open_max,

@@ -3,8 +3,7 @@
  * approved is applied. The review has nothing to do with the approval of a call: neither reads the other's records.
  */
 import { Schema } from "effect"
-import { By, Moment, Text } from "./Fact.ts"
-import { ChangesetId, CycleId, ScanId, SystemId } from "./RecordId.ts"
+import { By, Moment, Text, ChangesetId, CycleId, ScanId, SystemId } from "./Fact.ts"
 
 export const ChangesetStatus = Schema.Literals(["proposed", "approved", "rejected", "applied"])
 export type ChangesetStatus = typeof ChangesetStatus.Type

@@ -3,8 +3,7 @@
  * whoever approves its publication approves what could be read.
  */
 import { Schema } from "effect"
-import { By, Moment, Text, Version } from "./Fact.ts"
-import { FrameworkId, RecordId, SystemId } from "./RecordId.ts"
+import { By, Moment, Text, Version, FrameworkId, RecordId, SystemId } from "./Fact.ts"
 import { Rubric, RubricSources } from "./Rubric.ts"
 import { SystemCard } from "./SystemCard.ts"
 

@@ -3,8 +3,7 @@
  * about each.
  */
 import { Schema } from "effect"
-import { By, Count, Moment, Share, Text } from "./Fact.ts"
-import { ClusterId, RecordId, ScanId, SystemId } from "./RecordId.ts"
+import { By, Count, Moment, Share, Text, ClusterId, RecordId, ScanId, SystemId } from "./Fact.ts"
 
 /** The severities, the worst first. */
 export const ClusterSeverity = Schema.Literals(["critical", "high", "medium", "low"])

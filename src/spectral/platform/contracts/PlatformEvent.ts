@@ -7,8 +7,18 @@ import { Schema } from "effect"
 import type { Effect } from "effect"
 import type { InvalidInput } from "../../../schema/InvalidInput.ts"
 import { inputReader } from "../../../schema/InvalidInput.ts"
-import { Count, Moment, Share, Text } from "./Fact.ts"
-import { ChangesetId, CycleId, FrameworkId, RecordId, ScanId, SystemId } from "./RecordId.ts"
+import {
+  Count,
+  Moment,
+  Share,
+  Text,
+  ChangesetId,
+  CycleId,
+  FrameworkId,
+  RecordId,
+  ScanId,
+  SystemId
+} from "./Fact.ts"
 
 /**
  * `observe_only`: no changes are proposed. `propose`: changes wait for a person. `autonomous`: changes of low risk do not wait.

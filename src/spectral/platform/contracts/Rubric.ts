@@ -2,8 +2,7 @@
  * A rubric, by which one property of a system's answers is judged.
  */
 import { Schema } from "effect"
-import { Share, Text } from "./Fact.ts"
-import { RecordId } from "./RecordId.ts"
+import { Share, Text, RecordId } from "./Fact.ts"
 
 export const Rubric = Schema.Struct({
   rubric_id: RecordId,

@@ -2,14 +2,25 @@
  * Scans of a workspace's systems, their verdicts and their scores.
  */
 import { Schema } from "effect"
-import { Count, Moment, Share, Text, Version } from "./Fact.ts"
+import {
+  Count,
+  Moment,
+  Share,
+  Text,
+  Version,
+  ChangesetId,
+  CycleId,
+  FrameworkId,
+  RecordId,
+  ScanId,
+  SystemId
+} from "./Fact.ts"
 import { rubrics_max, VerdictOutcome } from "./PlatformEvent.ts"
-import { ChangesetId, CycleId, FrameworkId, RecordId, ScanId, SystemId } from "./RecordId.ts"
 
 export const ScanStatus = Schema.Literals(["queued", "running", "completed", "failed"])
 export type ScanStatus = typeof ScanStatus.Type
 
-/** Why a scan failed. Each code has a cause and a fix of its own: see `ScanDiagnosis`. */
+/** Why a scan failed. Each code has a cause and a fix of its own: see `SupportGuides`. */
 export const ScanFailureCode = Schema.Literals([
   "no_traces",
   "trace_schema_invalid",

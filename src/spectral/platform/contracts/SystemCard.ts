@@ -2,8 +2,7 @@
  * The description of a system for people who judge it.
  */
 import { Schema } from "effect"
-import { Moment, Text } from "./Fact.ts"
-import { FrameworkId, SystemId } from "./RecordId.ts"
+import { Moment, Text, FrameworkId, SystemId } from "./Fact.ts"
 
 /** How many limits a system's card may have. */
 export const limits_max = 50
