@@ -15,10 +15,10 @@ import { canonical } from "../../src/value/Canonical.ts"
 import { memberOf } from "../../src/call/BodyPath.ts"
 import { repeatingOf } from "../../src/call/CallDescriptor.ts"
 import type { CallProfile } from "../../src/call/CallTarget.ts"
-import { loadCatalogue } from "../../src/call/PlatformOp.ts"
 import type { PlatformCatalogue, PlatformOp } from "../../src/call/PlatformOp.ts"
+import { loadCatalogue } from "../../src/call/PlatformOp.ts"
 import { platform_ops } from "../../src/call/PlatformOps.ts"
-import type { ToolResolution, ResolvedTool } from "../../src/call/ResolvedTool.ts"
+import type { ResolvedTool, ToolResolution } from "../../src/call/ResolvedTool.ts"
 import { resolveTools } from "../../src/call/ResolvedTool.ts"
 import type { HostContext } from "../../src/call/HostContext.ts"
 import { decodeHostContext, withBothForms } from "../../src/call/HostContext.ts"
@@ -30,30 +30,31 @@ import {
   referenceIdentity,
   ToolConfigRefused
 } from "../../src/call/ToolConfig.ts"
+import { present } from "../../src/value/PlainObject.ts"
 import { cutText } from "../../src/value/CutText.ts"
-import { isToolError, ToolTransientError } from "../../src/error/ToolError.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
+import { isToolError, ToolTransientError } from "../../src/error/ToolError.ts"
 import type { Governance } from "../../src/tool/Governance.ts"
 import { specOf } from "../../src/tool/Governance.ts"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
 import { bindTool } from "../../src/tool/GovernedTool.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
-import { jsonSchemaInput, outputCodec } from "../../src/tool/ToolCodec.ts"
 import type { OutputCodec } from "../../src/tool/ToolCodec.ts"
+import { jsonSchemaInput, outputCodec } from "../../src/tool/ToolCodec.ts"
 import type { Resolver } from "./Exchange.ts"
 import type { RevisionOf } from "./DirectCall.ts"
-import * as DirectCall from "./DirectCall.ts"
-import * as GatewayCall from "./GatewayCall.ts"
-import * as HostQuestions from "./HostQuestions.ts"
 import type {
   AskRevision,
+  HostContextOf,
   HostPath,
   Revisions,
-  RevisionsOf,
-  HostContextOf
+  RevisionsOf
 } from "./HostQuestions.ts"
 import type { Callback } from "./PlatformClient.ts"
 import { oncePerRun } from "./OncePerRun.ts"
+import * as DirectCall from "./DirectCall.ts"
+import * as GatewayCall from "./GatewayCall.ts"
+import * as HostQuestions from "./HostQuestions.ts"
 import * as PlatformClient from "./PlatformClient.ts"
 
 export type { CallerOf } from "./OncePerRun.ts"
@@ -165,8 +166,7 @@ const governanceOf = (tool: ResolvedTool, bound: string, endpoint: string, timeo
     effect_description: effectOf(tool, endpoint),
     ...(id.length <= 64 ? { tags: [id] } : undefined),
     ...(target._tag === "Gateway" ? { text_result: true } : undefined),
-    ...(permission === undefined ? undefined : { permission }),
-    ...(needs_approval === undefined ? undefined : { needs_approval })
+    ...present({ permission, needs_approval })
   } satisfies Governance
 }
 

@@ -144,13 +144,7 @@ const choicesOf = (
   if (given.length > choices_max) {
     return Result.fail(refuse("TooLarge", `at most ${choices_max} operations can be chosen`))
   }
-  const choices: Array<Choice> = []
-  for (const [at, value] of given.entries()) {
-    const choice = decodeChoice(value, at, headers)
-    if (Result.isFailure(choice)) return Result.fail(choice.failure)
-    choices.push(choice.success)
-  }
-  return Result.succeed(choices)
+  return Result.all(given.map((value, at) => decodeChoice(value, at, headers)))
 }
 
 /** A choice with its operation, whose references are written out. */

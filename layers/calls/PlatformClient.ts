@@ -87,26 +87,16 @@ const header_value = /^[\t\x20-\x7e]{1,8000}$/
 
 /** The error of a request without an answer. If nothing was sent, its kind is `external`, so that its outcome is not unknown. */
 const transportError = (what: string, { reason, unsent }: FetchError): ToolError => {
-  const code = `CALL_${reason.toUpperCase()}`
-  if (unsent === true) {
-    return new ToolTransientError({ kind: "external", reason: code, message: `${what} failed` })
+  const failed = { reason: `CALL_${reason.toUpperCase()}`, message: `${what} failed` }
+  if (unsent === true || reason === "unresolved") {
+    return new ToolTransientError({ kind: "external", ...failed })
   }
-  switch (reason) {
-    case "timeout":
-      return new ToolTransientError({ kind: "timeout", reason: code, message: `${what} failed` })
-    case "network":
-      return new ToolTransientError({ kind: "network", reason: code, message: `${what} failed` })
-    case "unresolved":
-      return new ToolTransientError({ kind: "external", reason: code, message: `${what} failed` })
-    case "address":
-      return new ToolPolicyError({
-        kind: "permission",
-        reason: code,
-        message: `${what} was not sent: the platform is at an address that may not be reached`
-      })
-    default:
-      return new ToolTerminalError({ kind: "external", reason: code, message: `${what} failed` })
+  if (reason === "timeout" || reason === "network") {
+    return new ToolTransientError({ kind: reason, ...failed })
   }
+  if (reason !== "address") return new ToolTerminalError({ kind: "external", ...failed })
+  const message = `${what} was not sent: the platform is at an address that may not be reached`
+  return new ToolPolicyError({ kind: "permission", ...failed, message })
 }
 
 /** The error for an answer's status, with the platform's own detail where there is one. */

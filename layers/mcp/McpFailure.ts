@@ -15,48 +15,49 @@ import { answer_refused } from "./MessageText.ts"
 import { stream_lost } from "./HttpTransport.ts"
 import type { Sdk } from "./Sdk.ts"
 
+const transient = (kind: "external" | "network" | "timeout", reason: string, message: string) =>
+  new ToolTransientError({ kind, reason, message })
+
+const external = (reason: string, message: string) => transient("external", reason, message)
+
 /** The error for a server that is not connected. Nothing was sent. */
-export const serverDown = (server: string, retry_after_ms?: number): ToolTransientError =>
-  new ToolTransientError({
-    kind: "external",
-    reason: "MCP_SERVER_DOWN",
-    message: `the MCP server "${server}" is not connected; nothing was sent to it.`,
-    ...(retry_after_ms === undefined ? undefined : { retry_after_ms })
-  })
+export const serverDown = (server: string): ToolTransientError =>
+  external(
+    "MCP_SERVER_DOWN",
+    `the MCP server "${server}" is not connected; nothing was sent to it.`
+  )
 
 /** The error for a call that waited for other calls of this runtime until its time was over or its run was stopped. */
 export const serverBusy = (server: string): ToolTransientError =>
-  new ToolTransientError({
-    kind: "external",
-    reason: "MCP_SERVER_BUSY",
-    message: `the MCP server "${server}" is busy with other calls; nothing was sent to it.`
-  })
+  external(
+    "MCP_SERVER_BUSY",
+    `the MCP server "${server}" is busy with other calls; nothing was sent to it.`
+  )
 
 /** Is this the error of a call that the server did not take? */
 export const isUnsent = ({ reason }: ToolError): boolean => reason === "MCP_SERVER_DOWN"
 
 /** The error for a call about which the server said nothing for this long. */
 export const serverSilent = (server: string, timeout_ms: number): ToolTransientError =>
-  new ToolTransientError({
-    kind: "timeout",
-    reason: "TIMEOUT",
-    message: `the MCP server "${server}" did not answer within ${timeout_ms} ms.`
-  })
+  transient(
+    "timeout",
+    "TIMEOUT",
+    `the MCP server "${server}" did not answer within ${timeout_ms} ms.`
+  )
 
 /** The error for a request that was not sent, because a function or an authorization server gave no credentials for it. */
 const noCredentials = (server: string) =>
-  new ToolTransientError({
-    kind: "external",
-    reason: "MCP_NO_CREDENTIALS",
-    message: `there are no credentials for the MCP server "${server}"; nothing was sent to it.`
-  })
+  external(
+    "MCP_NO_CREDENTIALS",
+    `there are no credentials for the MCP server "${server}"; nothing was sent to it.`
+  )
 
 const connectionLost = (server: string) =>
-  new ToolTransientError({
-    kind: "network",
-    reason: "MCP_CONNECTION_LOST",
-    message: `the connection to the MCP server "${server}" was lost before it answered.`
-  })
+  transient(
+    "network",
+    "MCP_CONNECTION_LOST",
+    `the connection to the MCP server "${server}" was lost before it answered.`
+  )
 
 const malformed = (server: string) =>
   new ToolTerminalError({
@@ -77,11 +78,7 @@ const ofStatus = (server: string, status: number): ToolError => {
   if (status === 401 || status === 403) return forbidden(server)
   if (status === 404) return serverDown(server)
   if (status === 429) {
-    return new ToolTransientError({
-      kind: "external",
-      reason: "MCP_RATE_LIMITED",
-      message: `the MCP server "${server}" takes no more calls for now.`
-    })
+    return external("MCP_RATE_LIMITED", `the MCP server "${server}" takes no more calls for now.`)
   }
   if (status < 400 || status >= 500 || status === 408) return connectionLost(server)
   return new ToolTerminalError({
@@ -121,11 +118,11 @@ const ofProtocol = (server: string, code: number, message: string): ToolError =>
         reason: code === METHOD_NOT_FOUND ? "MCP_METHOD_NOT_FOUND" : "MCP_PROTOCOL_ERROR",
         message: `the MCP server "${server}" refused the call (${code}): ${message}`
       })
-    : new ToolTransientError({
-        kind: "network",
-        reason: "MCP_PROTOCOL_ERROR",
-        message: `the MCP server "${server}" failed in the call (${code}): ${message}`
-      })
+    : transient(
+        "network",
+        "MCP_PROTOCOL_ERROR",
+        `the MCP server "${server}" failed in the call (${code}): ${message}`
+      )
 }
 
 /** Error codes that mean that the socket was never connected. */
@@ -166,11 +163,7 @@ export const failureOf = (
       case sdk.SdkErrorCode.CapabilityNotSupported:
         return serverDown(server)
       case sdk.SdkErrorCode.RequestTimeout:
-        return new ToolTransientError({
-          kind: "timeout",
-          reason: "TIMEOUT",
-          message: `the MCP server "${server}" did not answer in time.`
-        })
+        return transient("timeout", "TIMEOUT", `the MCP server "${server}" did not answer in time.`)
       case sdk.SdkErrorCode.InvalidResult:
       case sdk.SdkErrorCode.UnsupportedResultType:
       case sdk.SdkErrorCode.InputRequiredRoundsExceeded:

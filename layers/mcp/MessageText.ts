@@ -57,9 +57,7 @@ export const legible = (sdk: Sdk, message: JSONRPCMessage): JSONRPCMessage => {
 
 const encoder = new TextEncoder()
 
-/**
- * For a body with one message: passes it on when all of it was read and checked. The client refuses what is not JSON.
- */
+/** For a body with one message: passes it on when all of it was read and checked. The client refuses what is not JSON. */
 export const judgedBody = (): TransformStream<Uint8Array, Uint8Array> => {
   const chunks: Array<Uint8Array> = []
   return new TransformStream({

@@ -11,6 +11,7 @@ import type { McpPin, McpServerStatus, McpToolState, McpToolStatus } from "../..
 import type { McpServer } from "../../src/mcp/McpServer.ts"
 import type { McpDefinition } from "../../src/mcp/McpTool.ts"
 import { definitionOf, listedName, pinnedText, toolName } from "../../src/mcp/McpTool.ts"
+import { isObject } from "../../src/value/PlainObject.ts"
 import type { McpConnection } from "./McpConnection.ts"
 import { targetOf } from "./McpConnection.ts"
 import type { Place } from "./McpCredentials.ts"
@@ -58,14 +59,8 @@ const offerOf = (tool: unknown): Offer => {
   })
   if (Result.isFailure(read)) return { problem: "the definition cannot be read" }
   if (Result.isFailure(read.success)) return { problem: read.success.failure }
-  const needsTask =
-    typeof tool === "object" &&
-    tool !== null &&
-    "execution" in tool &&
-    typeof tool.execution === "object" &&
-    tool.execution !== null &&
-    "taskSupport" in tool.execution &&
-    tool.execution.taskSupport === "required"
+  const execution = isObject(tool) ? tool["execution"] : undefined
+  const needsTask = isObject(execution) && execution["taskSupport"] === "required"
   return needsTask
     ? { problem: "it can only be run as a task, which is not supported" }
     : read.success.success
@@ -164,37 +159,22 @@ export const offerStateOf = (offers: Offers, tool: string): OfferState => {
 
 /** The error for a call of a tool that may not be called; undefined if it may. */
 export const refusalOn = (offers: Offers, tool: string): ToolError | undefined => {
-  const { message, state } = offerStateOf(offers, tool)
+  const { message: why, state } = offerStateOf(offers, tool)
+  const message = `${why}.`
   switch (state) {
     case "available":
       return undefined
     case "unseen":
       return serverDown(offers.server.namespace)
     case "changed":
-      return new ToolPolicyError({
-        kind: "permission",
-        reason: "MCP_DEFINITION_CHANGED",
-        message: `${message}.`
-      })
+      return new ToolPolicyError({ kind: "permission", reason: "MCP_DEFINITION_CHANGED", message })
     case "not_accepted":
     case "accepted":
-      return new ToolPolicyError({
-        kind: "permission",
-        reason: "MCP_NOT_ACCEPTED",
-        message: `${message}.`
-      })
+      return new ToolPolicyError({ kind: "permission", reason: "MCP_NOT_ACCEPTED", message })
     case "gone":
-      return new ToolUserError({
-        kind: "not_found",
-        reason: "MCP_TOOL_GONE",
-        message: `${message}.`
-      })
+      return new ToolUserError({ kind: "not_found", reason: "MCP_TOOL_GONE", message })
     case "refused":
-      return new ToolTerminalError({
-        kind: "external",
-        reason: "MCP_TOOL_REFUSED",
-        message: `${message}.`
-      })
+      return new ToolTerminalError({ kind: "external", reason: "MCP_TOOL_REFUSED", message })
   }
 }
 

@@ -3,41 +3,37 @@
  * tokens it took. Attempts and fallbacks below are events of that span, and one turn is one span.
  */
 import { Effect, Exit, Layer, Tracer } from "effect"
-import { ModelGateway } from "../../services/ModelGateway.ts"
 import type { ModelError, ModelRequest } from "../../services/ModelGateway.ts"
+import { ModelGateway } from "../../services/ModelGateway.ts"
+import { present } from "../../src/value/PlainObject.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 
-const asked = (request: ModelRequest): Record<string, unknown> => ({
-  "gen_ai.operation.name": "chat",
-  "gen_ai.agent.name": request.agent,
-  ...(request.model === undefined ? undefined : { "gen_ai.request.model": request.model }),
-  ...(request.settings?.temperature === undefined
-    ? undefined
-    : { "gen_ai.request.temperature": request.settings.temperature }),
-  ...(request.settings?.max_output_tokens === undefined
-    ? undefined
-    : { "gen_ai.request.max_tokens": request.settings.max_output_tokens }),
-  "troupe.run_id": request.run,
-  "troupe.frame": request.frame,
-  "troupe.step": request.step,
-  ...(request.trace_id === undefined ? undefined : { "troupe.trace_id": request.trace_id })
-})
+const asked = ({ agent, frame, model, run, settings, step, trace_id }: ModelRequest) =>
+  present({
+    "gen_ai.operation.name": "chat",
+    "gen_ai.agent.name": agent,
+    "gen_ai.request.model": model,
+    "gen_ai.request.temperature": settings?.temperature,
+    "gen_ai.request.max_tokens": settings?.max_output_tokens,
+    "troupe.run_id": run,
+    "troupe.frame": frame,
+    "troupe.step": step,
+    "troupe.trace_id": trace_id
+  })
 
 /** Spans have counts and names, never the text of prompts or answers. */
 const answered = (span: Tracer.Span, turn: Turn): void => {
-  const { usage } = turn
-  if (turn.model !== undefined) span.attribute("gen_ai.response.model", turn.model)
-  span.attribute("gen_ai.response.finish_reasons", [turn.finish])
-  span.attribute("troupe.calls", turn.calls.length)
-  if (usage === undefined) return
-  span.attribute("gen_ai.usage.input_tokens", usage.input_tokens)
-  span.attribute("gen_ai.usage.output_tokens", usage.output_tokens)
-  if (usage.cached_tokens !== undefined) {
-    span.attribute("gen_ai.usage.cache_read.input_tokens", usage.cached_tokens)
-  }
-  if (usage.reasoning_tokens !== undefined) {
-    span.attribute("gen_ai.usage.reasoning.output_tokens", usage.reasoning_tokens)
-  }
+  const { calls, finish, model, usage } = turn
+  const attributes = present({
+    "gen_ai.response.model": model,
+    "gen_ai.response.finish_reasons": [finish],
+    "troupe.calls": calls.length,
+    "gen_ai.usage.input_tokens": usage?.input_tokens,
+    "gen_ai.usage.output_tokens": usage?.output_tokens,
+    "gen_ai.usage.cache_read.input_tokens": usage?.cached_tokens,
+    "gen_ai.usage.reasoning.output_tokens": usage?.reasoning_tokens
+  })
+  for (const [name, value] of Object.entries(attributes)) span.attribute(name, value)
 }
 
 const traced =

@@ -20,6 +20,8 @@ const unpriced_total = totalMetric(
 /** Names of models come from providers; beyond this many they share one series. */
 const models_max = 200
 
+const token_kinds = ["input", "output", "cached", "cache_write", "reasoning"] as const
+
 type Labels = Readonly<Record<string, string>>
 
 const make = Effect.map(Effect.context<never>(), (context): ModelTurnObserver => {
@@ -39,11 +41,7 @@ const make = Effect.map(Effect.context<never>(), (context): ModelTurnObserver =>
     const named = labelOf(model === undefined || model === "" ? "(unknown)" : model)
     // Tools are those of the registry, so their number is bounded.
     const labels: Labels = tool === undefined ? { model: named } : { model: named, tool }
-    count(labels, "input", usage?.input_tokens)
-    count(labels, "output", usage?.output_tokens)
-    count(labels, "cached", usage?.cached_tokens)
-    count(labels, "cache_write", usage?.cache_write_tokens)
-    count(labels, "reasoning", usage?.reasoning_tokens)
+    for (const kind of token_kinds) count(labels, kind, usage?.[`${kind}_tokens`])
     if (cost?._tag === "Priced") {
       const { currency } = cost
       Metric.withAttributes(cost_total, { ...labels, currency }).updateUnsafe(

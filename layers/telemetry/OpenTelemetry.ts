@@ -3,6 +3,7 @@
  * without one. Neither is loaded unless it is asked for, and a collector that is away costs no run anything.
  */
 import { Cause, ConfigProvider, Effect, Exit, Layer, Option, Tracer } from "effect"
+import { present } from "../../src/value/PlainObject.ts"
 import { truncateUnits } from "../../src/value/CutText.ts"
 import type { Exception } from "../../src/error/Exception.ts"
 import { exceptionFrom, unreadableException } from "../../src/error/Exception.ts"
@@ -97,9 +98,7 @@ export interface SdkParts {
   readonly logRecordProcessor?: object | ReadonlyArray<object>
 }
 
-/**
- * Absent members are read from the standard variables (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_SERVICE_NAME` and so on).
- */
+/** Absent members are read from the standard variables (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_SERVICE_NAME` and so on). */
 export interface Telemetry {
   /**
    * The base URL of an OTLP/HTTP collector; `/v1/traces`, `/v1/metrics` and `/v1/logs` are appended. Absent =
@@ -133,17 +132,21 @@ export const exporterVariables = (
   env: Env
 ): Env | undefined => {
   if (given === false || env["OTEL_SDK_DISABLED"]?.toLowerCase() === "true") return undefined
-  const own = typeof given === "object" ? given : {}
+  const own: Telemetry = typeof given === "object" ? given : {}
   const all: Record<string, string> = {}
   for (const [name, value] of Object.entries(env)) {
     // A blank variable counts as absent.
     if (name.startsWith("OTEL_") && value !== undefined && value.trim() !== "") all[name] = value
   }
-  if (own.endpoint !== undefined) all["OTEL_EXPORTER_OTLP_ENDPOINT"] = own.endpoint
-  if (own.headers !== undefined) all["OTEL_EXPORTER_OTLP_HEADERS"] = listOf(own.headers)
-  if (own.protocol !== undefined) all["OTEL_EXPORTER_OTLP_PROTOCOL"] = own.protocol
-  if (own.service !== undefined) all["OTEL_SERVICE_NAME"] = own.service
-  if (own.attributes !== undefined) all["OTEL_RESOURCE_ATTRIBUTES"] = listOf(own.attributes)
+  const { attributes, endpoint, headers, protocol, service } = own
+  const options = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+    OTEL_EXPORTER_OTLP_HEADERS: headers && listOf(headers),
+    OTEL_EXPORTER_OTLP_PROTOCOL: protocol,
+    OTEL_SERVICE_NAME: service,
+    OTEL_RESOURCE_ATTRIBUTES: attributes && listOf(attributes)
+  }
+  Object.assign(all, present(options))
   const isNamed = [
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     ...signals.map((signal) => `OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`)

@@ -229,7 +229,5 @@ export const lines: Layer.Layer<never> = Layer.merge(
   Layer.effect(RunObservers, makeRunLines)
 )
 
-/**
- * Provide it beneath the runtime, which reads its observers once, when it is built. Observers of outer layers are kept.
- */
+/** Provide it beneath the runtime, which reads its observers once, when it is built. Observers of outer layers are kept. */
 export const layer: Layer.Layer<never> = Layer.provideMerge(metrics, lines)

@@ -51,26 +51,18 @@ export const decodeHostContext = (value: unknown): Result.Result<HostContext, st
 }
 
 /** The two forms of one id. */
-const forms: ReadonlyArray<readonly [BodyPath, BodyPath]> = [
-  [
-    ["workflow", "artifact_id"],
-    ["workflow", "artifact", "id"]
-  ],
-  [
-    ["workflow", "variant_id"],
-    ["workflow", "variant", "id"]
-  ],
-  [
-    ["workflow", "revision_id"],
-    ["workflow", "revision", "id"]
-  ],
-  [["session_id"], ["session", "id"]]
-]
+const forms = [
+  ["workflow.artifact_id", "workflow.artifact.id"],
+  ["workflow.variant_id", "workflow.variant.id"],
+  ["workflow.revision_id", "workflow.revision.id"],
+  ["session_id", "session.id"]
+] as const
+const form_paths = forms.map(([flat, nested]) => [flat.split("."), nested.split(".")] as const)
 
 /** The context with each id in both forms. If the two forms differ, the nested one counts. */
 export const withBothForms = (context: HostContext): JsonObject => {
   let whole: JsonObject = { ...context } as JsonObject
-  for (const [flat, nested] of forms) {
+  for (const [flat, nested] of form_paths) {
     const id = valueAt(whole, nested) ?? valueAt(whole, flat)
     if (id !== undefined) whole = withValueAt(withValueAt(whole, flat, id), nested, id)
   }
@@ -78,12 +70,7 @@ export const withBothForms = (context: HostContext): JsonObject => {
 }
 
 /** The values that stay the same for a whole deployment: the workflow and its variant. Everything else may change with a turn. */
-const immutable: ReadonlyArray<BodyPath> = [
-  ["workflow", "artifact_id"],
-  ["workflow", "artifact", "id"],
-  ["workflow", "variant_id"],
-  ["workflow", "variant", "id"]
-]
+const immutable: ReadonlySet<string> = new Set(forms.slice(0, 2).flat())
 
 const written = /^\$ctx\.(.+)$/s
 
@@ -95,10 +82,8 @@ export const tokenPath = (token: string): BodyPath | undefined => {
 }
 
 /** Whether the token names an identity that is the same for the whole deployment. */
-export const isImmutableToken = (token: string): boolean => {
-  const path = tokenPath(token)?.join(".")
-  return immutable.some((each) => each.join(".") === path)
-}
+export const isImmutableToken = (token: string): boolean =>
+  immutable.has(tokenPath(token)?.join(".") ?? "")
 
 /** The places of all values that a context can have, such as `workflow.variant.id`. */
 const places: ReadonlyArray<string> = [

@@ -60,9 +60,7 @@ const pairOf = (name: string, value: Scalar, encode: Encode): Written => {
   return name.isWellFormed() && text.isWellFormed() ? written([[name, encode(text)]]) : illFormed
 }
 
-/**
- * `a[b][c]=1`. What is in a list has its index for a name, since OpenAPI says nothing of lists and objects within this style.
- */
+/** `a[b][c]=1`. What is in a list has its index for a name, since OpenAPI says nothing of lists and objects within this style. */
 const deepPairs = (name: string, value: Json, encode: Encode): Written => {
   if (value === null) return written([])
   if (isScalar(value)) return pairOf(name, value, encode)

@@ -83,12 +83,7 @@ const expandedTypes = (schema: Json): Result.Result<Json, string> =>
 
 const expanded = (schema: Json): Result.Result<Json, string> => {
   if (Array.isArray(schema)) {
-    const all = schema.map(expanded)
-    const failed = all.find(Result.isFailure)
-    return (
-      failed ??
-      Result.succeed(all.flatMap((each) => (Result.isSuccess(each) ? [each.success] : [])))
-    )
+    return Result.all((schema as ReadonlyArray<Json>).map(expanded))
   }
   if (!isJsonObject(schema)) return Result.succeed(schema)
   const { [marker]: ref, ...beside } = schema

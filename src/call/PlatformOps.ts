@@ -48,6 +48,9 @@ const query_workflows: PlatformOp = {
 const ref = (name: string): JsonObject => ({ $ref: `#/$defs/${name}` })
 const nullable = (type: string, more: JsonObject = {}): JsonObject => orNull({ type, ...more })
 
+const span_operators =
+  "is is_not eq neq gt lt gte lte btwn startswith endswith contains matches like in not_in has has_not exists not_exists"
+
 const span_schemas: JsonObject = {
   condition: closed(
     {
@@ -56,28 +59,7 @@ const span_schemas: JsonObject = {
       value: { description: "What it is compared with." },
       operator: orNull({
         type: "string",
-        enum: [
-          "is",
-          "is_not",
-          "eq",
-          "neq",
-          "gt",
-          "lt",
-          "gte",
-          "lte",
-          "btwn",
-          "startswith",
-          "endswith",
-          "contains",
-          "matches",
-          "like",
-          "in",
-          "not_in",
-          "has",
-          "has_not",
-          "exists",
-          "not_exists"
-        ],
+        enum: span_operators.split(" "),
         description: "Left out = is."
       }),
       options: nullable("object", {

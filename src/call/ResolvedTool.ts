@@ -2,7 +2,8 @@
  * Resolves the tools of a configuration: what a model is shown of each, and the request that its calls become. A configuration
  * that cannot work is refused here, before anything runs.
  */
-import { Result } from "effect"
+import { Result, Struct } from "effect"
+import { present } from "../value/PlainObject.ts"
 import type { Permission } from "../tool/SideEffects.ts"
 import { permissionOf } from "../tool/SideEffects.ts"
 import { partsConflict } from "./BodyAssembly.ts"
@@ -239,10 +240,7 @@ const directTarget = (
 const permissionsOf = ({
   needs_approval,
   permission
-}: Pick<ToolConfig, "needs_approval" | "permission">) => ({
-  ...(permission === undefined ? undefined : { permission }),
-  ...(needs_approval === undefined ? undefined : { needs_approval })
-})
+}: Pick<ToolConfig, "needs_approval" | "permission">) => present({ permission, needs_approval })
 
 /** The permission of an op: the configuration's, or else the catalogue's if that is not the default of its kind of tool. */
 const opPermission = (op: PlatformOp, config: PlatformTool) => {
@@ -273,10 +271,7 @@ const resolvePlatform = (
     method: op.method ?? "POST",
     path: op.path ?? gateway_path,
     ...(Object.keys(context).length === 0 ? undefined : { context }),
-    ...(op.args_into === undefined ? undefined : { args_into: op.args_into }),
-    ...(op.query === undefined ? undefined : { query: op.query }),
-    ...(op.headers === undefined ? undefined : { headers: op.headers }),
-    ...(op.content === undefined ? undefined : { content: op.content })
+    ...Struct.pick(op, ["args_into", "query", "headers", "content"])
   }
   const allowNestedBind = op.allow_nested_bind === true
   return Result.map(
@@ -292,7 +287,7 @@ const resolvePlatform = (
       description: op.description,
       input_schema,
       read_only: op.read_only === true,
-      ...(op.timeout_ms === undefined ? undefined : { timeout_ms: op.timeout_ms }),
+      ...Struct.pick(op, ["timeout_ms"]),
       ...repeatingOf(op),
       ...opPermission(op, config),
       target

@@ -2,7 +2,7 @@
  * Tools as an agent's configuration names them, by `type`: builtin, gateway, code, client, reference, platform. A host that
  * resolves tools itself gives them as callbacks instead, with the request of each. Unknown members are refused.
  */
-import { Result, Schema } from "effect"
+import { Record, Result, Schema } from "effect"
 import { Permission } from "../tool/SideEffects.ts"
 import { readJsonValue } from "../value/BoundedJson.ts"
 import { issueText } from "../schema/SchemaIssues.ts"
@@ -188,19 +188,14 @@ export type ToolConfig =
   | CallbackTool
 
 const strictly = { onExcessProperty: "error" } as const
-const decoders: Readonly<
-  Record<string, (value: unknown) => Result.Result<ToolConfig, Schema.SchemaError>>
-> = {
-  builtin: Schema.decodeUnknownResult(types.builtin, strictly),
-  gateway: Schema.decodeUnknownResult(types.gateway, strictly),
-  code: Schema.decodeUnknownResult(types.code, strictly),
-  client: Schema.decodeUnknownResult(types.client, strictly),
-  reference: Schema.decodeUnknownResult(types.reference, strictly),
-  platform: Schema.decodeUnknownResult(types.platform, strictly)
-}
+const decoders: {
+  readonly [type: string]: (value: unknown) => Result.Result<ToolConfig, Schema.SchemaError>
+} = Record.map(types, (type: Schema.Decoder<ToolConfig>) =>
+  Schema.decodeUnknownResult(type, strictly)
+)
 const decodeCallback = Schema.decodeUnknownResult(CallbackTool, strictly)
 
-const nameIn = (record: Readonly<Record<string, unknown>>): string | undefined =>
+const nameIn = (record: { readonly [name: string]: unknown }): string | undefined =>
   [record["name"], record["op"], record["slug"]].find(
     (each): each is string => typeof each === "string" && each !== ""
   )
@@ -215,7 +210,9 @@ export const decodeToolConfig = (
   if (Result.isFailure(read)) {
     return Result.fail(refusePlace("InvalidToolConfig", at, read.failure.message))
   }
-  const record: Readonly<Record<string, unknown>> = isJsonObject(read.success) ? read.success : {}
+  const record: { readonly [name: string]: unknown } = isJsonObject(read.success)
+    ? read.success
+    : {}
   const type = record["type"]
   const decode =
     record["kind"] === "callback"
@@ -246,13 +243,7 @@ export const decodeToolConfigs = (
     const problem = `there may be at most ${tools_max}`
     return Result.fail(refusePlace("InvalidToolConfig", "tools", problem))
   }
-  const configs: Array<ToolConfig> = []
-  for (const [at, value] of values.entries()) {
-    const config = decodeToolConfig(value, `tools.${at}`)
-    if (Result.isFailure(config)) return Result.fail(config.failure)
-    configs.push(config.success)
-  }
-  return Result.succeed(configs)
+  return Result.all(values.map((value, at) => decodeToolConfig(value, `tools.${at}`)))
 }
 
 /** The reference of a workflow that is stored on the platform: `workflow.variant.{slug}[.{version}]` or `workflow.environment.{environment}.{slug}`. */

@@ -74,13 +74,7 @@ const filledText = (text: string, state: State): Result.Result<Json, string> => 
 export const fillTemplates = (value: Json, state: State): Result.Result<Json, string> => {
   if (typeof value === "string") return filledText(value, state)
   if (Array.isArray(value)) {
-    const entries: Array<Json> = []
-    for (const entry of value as ReadonlyArray<Json>) {
-      const filled = fillTemplates(entry, state)
-      if (Result.isFailure(filled)) return filled
-      entries.push(filled.success)
-    }
-    return Result.succeed(entries)
+    return Result.all((value as ReadonlyArray<Json>).map((entry) => fillTemplates(entry, state)))
   }
   if (!isObject(value)) return Result.succeed(value)
   const members: Array<readonly [string, Json]> = []

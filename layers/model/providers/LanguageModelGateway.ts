@@ -3,23 +3,23 @@
  * slow. Prompt and answer are translated like those of the other live gateway, so runs look the same.
  */
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider"
-import { Clock, Duration, Effect, Layer, Stream } from "effect"
+import { Clock, Duration, Effect, Layer, Predicate, Record, Stream } from "effect"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import type { AiError } from "effect/ai"
 import { truncateUnits, wellFormed } from "../../../src/value/CutText.ts"
-import { ModelError, ModelGateway } from "../../../services/ModelGateway.ts"
 import type { ModelDelta, ModelRequest, ModelTool } from "../../../services/ModelGateway.ts"
-import { withDefaults } from "../../../src/value/PlainObject.ts"
-import { partOf } from "./LanguageModelParts.ts"
+import { ModelError, ModelGateway } from "../../../services/ModelGateway.ts"
+import { present, withDefaults } from "../../../src/value/PlainObject.ts"
 import type { StreamedPart } from "./LanguageModelParts.ts"
+import { partOf } from "./LanguageModelParts.ts"
 import { isUnreadableCall, unreadableTurn } from "../wire/ErrorReason.ts"
 import { errorOfEvent, safeSentence } from "../wire/ProviderError.ts"
 import { toOptions } from "../wire/ProviderPrompt.ts"
-import { AnswerHeard } from "../wire/RateLimitHeaders.ts"
 import type { AnswerHeaders } from "../wire/RateLimitHeaders.ts"
+import { AnswerHeard } from "../wire/RateLimitHeaders.ts"
 import { continuations_max, TurnAssembly } from "../wire/TurnAssembly.ts"
 
 export interface LanguageModelOptions {
@@ -171,59 +171,61 @@ const inexpressible = ({
       })
 }
 
+/** What the errors of a LanguageModel mean, by their tags. */
+const meanings: {
+  readonly [tag: string]: readonly [kind: ModelError["kind"], message: string, reason?: string]
+} = {
+  ToolConfigurationError: ["configuration", "the provider cannot take a tool's schema"],
+  UnsupportedSchemaError: ["configuration", "the provider cannot take a tool's schema"],
+  RateLimitError: ["transient", "the provider's rate limit is reached"],
+  NetworkError: ["transient", "the provider could not be reached"],
+  InvalidOutputError: ["transient", "the provider's answer could not be read"],
+  InvalidResponseError: ["transient", "the provider's answer could not be read"],
+  QuotaExhaustedError: ["refused", "the quota is exhausted"],
+  ContentPolicyError: ["refused", "the provider filtered the request", "content_filter"]
+}
+
+const meaningOf = (error: AiError.AiError, description: string): (typeof meanings)[string] => {
+  const known = meanings[error.reason._tag]
+  if (known !== undefined) return known
+  if (/tool_use_failed/.test(description)) {
+    return ["refused", "the provider could not read a call", "tool_use_failed"]
+  }
+  return error.isRetryable
+    ? ["transient", "the provider failed"]
+    : ["refused", "the provider refused the request"]
+}
+
 /** Classifies an error of a LanguageModel. The provider's own reason is kept, without secrets. */
 const ofAiError = (error: AiError.AiError): ModelError => {
-  const { reason } = error
-  const description = "description" in reason ? reason.description : undefined
-  const explained = safeSentence(description ?? "", [])
-  const as = (kind: ModelError["kind"], message: string, reason?: string) =>
-    new ModelError({
-      kind,
-      ...(reason === undefined ? undefined : { reason }),
-      message: truncateUnits(explained === "" ? message : `${message}: ${explained}`, 500),
-      ...(error.retryAfter === undefined || kind !== "transient"
-        ? undefined
-        : { retry_after_ms: Math.ceil(Duration.toMillis(error.retryAfter)) })
+  if (error.reason._tag === "AuthenticationError") {
+    // A provider's message about a key often shows parts of it.
+    return new ModelError({
+      kind: "configuration",
+      message: "the provider refused the key or what it may use"
     })
-  switch (reason._tag) {
-    case "AuthenticationError":
-      // A provider's message about a key often shows parts of it.
-      return new ModelError({
-        kind: "configuration",
-        message: "the provider refused the key or what it may use"
-      })
-    case "ToolConfigurationError":
-    case "UnsupportedSchemaError":
-      return as("configuration", "the provider cannot take a tool's schema")
-    case "RateLimitError":
-      return as("transient", "the provider's rate limit is reached")
-    case "NetworkError":
-      return as("transient", "the provider could not be reached")
-    case "InvalidOutputError":
-    case "InvalidResponseError":
-      return as("transient", "the provider's answer could not be read")
-    case "QuotaExhaustedError":
-      return as("refused", "the quota is exhausted")
-    case "ContentPolicyError":
-      return as("refused", "the provider filtered the request", "content_filter")
-    default:
-      if (/tool_use_failed/.test(description ?? "")) {
-        return as("refused", "the provider could not read a call", "tool_use_failed")
-      }
-      return error.isRetryable
-        ? as("transient", "the provider failed")
-        : as("refused", "the provider refused the request")
   }
+  const description = ("description" in error.reason ? error.reason.description : undefined) ?? ""
+  const [kind, message, reason] = meaningOf(error, description)
+  const explained = safeSentence(description, [])
+  const { retryAfter } = error
+  return new ModelError({
+    kind,
+    message: truncateUnits(explained === "" ? message : `${message}: ${explained}`, 500),
+    ...present({
+      reason,
+      retry_after_ms:
+        retryAfter === undefined || kind !== "transient"
+          ? undefined
+          : Math.ceil(Duration.toMillis(retryAfter))
+    })
+  })
 }
 
 /** The headers of an error answer, if its client kept them. Headers that the client hid do not concern limits. */
 const headersOf = ({ reason }: AiError.AiError): AnswerHeaders => {
   const headers = "http" in reason ? (reason.http?.response?.headers ?? {}) : {}
-  const plain: Record<string, string> = {}
-  for (const [name, value] of Object.entries(headers)) {
-    if (typeof value === "string") plain[name] = value
-  }
-  return plain
+  return Record.filter(headers as Readonly<Record<string, unknown>>, Predicate.isString)
 }
 
 interface ModelCall {

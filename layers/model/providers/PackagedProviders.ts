@@ -6,6 +6,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider"
 import { Effect, Redacted } from "effect"
 import { ModelError } from "../../../services/ModelGateway.ts"
+import { present } from "../../../src/value/PlainObject.ts"
 import { chatFetch, geminiFetch, wireFetch } from "../wire/ChatWire.ts"
 import { loadPeer } from "./LoadPeer.ts"
 
@@ -20,14 +21,6 @@ interface Packaged {
   readonly may: ReadonlyArray<string>
   readonly client: (values: Values) => Effect.Effect<(id: string) => LanguageModelV4, ModelError>
 }
-
-/** Leaves out undefined options, which clients would take for values. */
-const set = <A extends Readonly<Record<string, unknown>>>(
-  options: A
-): { [K in keyof A]: Exclude<A[K], undefined> } =>
-  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as {
-    [K in keyof A]: Exclude<A[K], undefined>
-  }
 
 /** Whether an API version is a date. Such versions belong to Azure's URLs by deployment, which have only chat completions. */
 const isDated = (version: string | undefined): boolean => /^\d{4}-/.test(version ?? "")
@@ -46,7 +39,7 @@ const azure: Packaged = {
         const apiVersion = values["AZURE_API_VERSION"]
         const useDeploymentBasedUrls = isDated(apiVersion)
         const client = createAzure({
-          ...set({
+          ...present({
             apiKey: values["AZURE_API_KEY"],
             resourceName: values["AZURE_RESOURCE_NAME"],
             baseURL: values["AZURE_BASE_URL"],
@@ -69,7 +62,7 @@ const vertex: Packaged = {
       loadPeer("@ai-sdk/google-vertex", () => import("@ai-sdk/google-vertex")),
       ({ createGoogleVertex }) =>
         createGoogleVertex({
-          ...set({
+          ...present({
             apiKey: values["GOOGLE_VERTEX_API_KEY"],
             project: values["GOOGLE_VERTEX_PROJECT"],
             location: values["GOOGLE_VERTEX_LOCATION"],
@@ -92,7 +85,7 @@ const bedrock: Packaged = {
       loadPeer("@ai-sdk/amazon-bedrock", () => import("@ai-sdk/amazon-bedrock")),
       ({ createAmazonBedrock }) =>
         createAmazonBedrock({
-          ...set({
+          ...present({
             region: values["AWS_REGION"],
             apiKey: values["AWS_BEARER_TOKEN_BEDROCK"],
             accessKeyId: values["AWS_ACCESS_KEY_ID"],
@@ -105,54 +98,67 @@ const bedrock: Packaged = {
     )
 }
 
-const mistral: Packaged = {
-  semantic: "mistral_ai",
-  needs: [["MISTRAL_API_KEY"]],
-  may: ["MISTRAL_BASE_URL"],
-  client: (values) =>
-    Effect.map(
-      loadPeer("@ai-sdk/mistral", () => import("@ai-sdk/mistral")),
-      ({ createMistral }) => {
-        const apiKey = values["MISTRAL_API_KEY"]
-        const baseURL = values["MISTRAL_BASE_URL"]
-        const client = createMistral({ ...set({ apiKey, baseURL }), fetch: wireFetch })
-        return (id) => client.chat(id)
-      }
-    )
+interface Keyed {
+  readonly apiKey?: string
+  readonly baseURL?: string
+  readonly fetch: typeof fetch
 }
 
-const cohere: Packaged = {
-  semantic: "cohere",
-  needs: [["COHERE_API_KEY"]],
-  may: ["COHERE_BASE_URL"],
-  client: (values) =>
-    Effect.map(
-      loadPeer("@ai-sdk/cohere", () => import("@ai-sdk/cohere")),
-      ({ createCohere }) => {
-        const apiKey = values["COHERE_API_KEY"]
-        const baseURL = values["COHERE_BASE_URL"]
-        return createCohere({ ...set({ apiKey, baseURL }), fetch: wireFetch })
-      }
-    )
+/** A provider whose variables are a key and perhaps a URL. */
+const keyed = <A>(
+  semantic: string,
+  prefix: string,
+  name: string,
+  load: () => Promise<A>,
+  client: (module: A, options: Keyed) => (id: string) => LanguageModelV4
+): Packaged => {
+  const [key, url] = [`${prefix}_API_KEY`, `${prefix}_BASE_URL`]
+  return {
+    semantic,
+    needs: [[key]],
+    may: [url],
+    client: (values) =>
+      Effect.map(loadPeer(name, load), (module) =>
+        // A client would take an undefined option for a value.
+        client(module, {
+          ...present({ apiKey: values[key], baseURL: values[url] }),
+          fetch: wireFetch
+        })
+      )
+  }
 }
 
-const xai: Packaged = {
-  semantic: "x_ai",
-  needs: [["XAI_API_KEY"]],
-  may: ["XAI_BASE_URL"],
-  client: (values) =>
-    Effect.map(
-      loadPeer("@ai-sdk/xai", () => import("@ai-sdk/xai")),
-      ({ createXai }) => {
-        const apiKey = values["XAI_API_KEY"]
-        const baseURL = values["XAI_BASE_URL"]
-        const client = createXai({ ...set({ apiKey, baseURL }), fetch: wireFetch })
-        return (id) => client.responses(id)
-      }
-    )
-}
+const mistral = keyed(
+  "mistral_ai",
+  "MISTRAL",
+  "@ai-sdk/mistral",
+  () => import("@ai-sdk/mistral"),
+  ({ createMistral }, options) => {
+    const client = createMistral(options)
+    return (id) => client.chat(id)
+  }
+)
 
-const providers: Readonly<Record<string, Packaged>> = {
+const cohere = keyed(
+  "cohere",
+  "COHERE",
+  "@ai-sdk/cohere",
+  () => import("@ai-sdk/cohere"),
+  ({ createCohere }, options) => createCohere(options)
+)
+
+const xai = keyed(
+  "x_ai",
+  "XAI",
+  "@ai-sdk/xai",
+  () => import("@ai-sdk/xai"),
+  ({ createXai }, options) => {
+    const client = createXai(options)
+    return (id) => client.responses(id)
+  }
+)
+
+const providers: { readonly [prefix: string]: Packaged } = {
   azure,
   vertex,
   bedrock,

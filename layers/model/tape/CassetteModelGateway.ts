@@ -51,9 +51,7 @@ export class Cassette extends Context.Service<
   {
     /** The number of turns that were recorded or replayed. */
     readonly turns: Effect.Effect<number>
-    /**
-     * Fails with the first divergence, or with the turns that the replay did not use. A recording is always complete.
-     */
+    /** Fails with the first divergence, or with the turns that the replay did not use. A recording is always complete. */
     readonly assertComplete: Effect.Effect<void, CassetteDiverged | CassetteLeft>
   }
 >()("troupe/layers/model/Cassette") {}

@@ -220,9 +220,7 @@ const withoutError = (line: string): string => {
   return error === undefined ? line : `data: ${JSON.stringify(rest)}`
 }
 
-/**
- * Keeps the first choice of a stream and drops the others, and moves usage from a vendor's field to the standard one.
- */
+/** Keeps the first choice of a stream and drops the others, and moves usage from a vendor's field to the standard one. */
 class Choices {
   private index: unknown
   /** True = the turn was cut at its token limit, so a later error that says the same is dropped. */

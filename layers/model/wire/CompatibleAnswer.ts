@@ -155,9 +155,7 @@ const firstChoice = (body: unknown): Entry => {
   return record(Array.isArray(choices) ? choices[0] : undefined)
 }
 
-/**
- * The metadata of a finished answer: what belongs to its message as a whole, and the provider's own tools and sources.
- */
+/** The metadata of a finished answer: what belongs to its message as a whole, and the provider's own tools and sources. */
 export const metadataExtractor = {
   extractMetadata: async ({ parsedBody }: { parsedBody: unknown }) => {
     const { message } = firstChoice(parsedBody)

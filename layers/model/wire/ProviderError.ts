@@ -74,31 +74,27 @@ const reasonOf = (error: Record<string, unknown>): string => {
   return ""
 }
 
-/** The kind of an error by the provider's own name for it, from `code`, `type` or `status`. */
-const kindOfName = (name: string): Kind | undefined => {
-  if (/insufficient_quota|service_?quota|billing|credit/i.test(name)) return "refused"
-  if (
-    /rate_limit|throttl|overload|server_error|internal|time_?out|deadline|unavailable|exhausted/i.test(
-      name
-    )
-  )
-    return "transient"
-  if (
-    /api_?key|authentication|unauthenticated|permission|forbidden|not_?found|access_?denied|signature|token_?exception|unrecognized_?client/i.test(
-      name
-    )
-  )
-    return "configuration"
+/** Kinds of errors by the provider's own names for them, the first that matches. */
+const kinds: ReadonlyArray<readonly [RegExp, Kind | undefined]> = [
+  [/insufficient_quota|service_?quota|billing|credit/i, "refused"],
+  [
+    /rate_limit|throttl|overload|server_error|internal|time_?out|deadline|unavailable|exhausted/i,
+    "transient"
+  ],
+  [
+    /api_?key|authentication|unauthenticated|permission|forbidden|not_?found|access_?denied|signature|token_?exception|unrecognized_?client/i,
+    "configuration"
+  ],
   // The type of an event of Anthropic's that could not be read, and no name of an error.
-  if (/^content_block_/i.test(name)) return undefined
-  if (
-    /invalid|validation|unsupported|content_|context_length|policy|too_large|tool_use_failed/i.test(
-      name
-    )
-  )
-    return "refused"
-  return undefined
-}
+  [/^content_block_/i, undefined],
+  [
+    /invalid|validation|unsupported|content_|context_length|policy|too_large|tool_use_failed/i,
+    "refused"
+  ]
+]
+
+/** The kind of an error by `code`, `type` or `status`. */
+const kindOfName = (name: string): Kind | undefined => kinds.find(([form]) => form.test(name))?.[1]
 
 const kindOfStatus = (status: number): Kind => {
   if (status === 401 || status === 403 || status === 404 || (status >= 300 && status < 400))

@@ -7,6 +7,7 @@ import type { ModelSettings } from "../../../src/agent/ModelSettings.ts"
 import type { ProviderTool } from "../../../src/agent/ProviderTools.ts"
 import { providerToolId, providerToolOf } from "../../../src/agent/ProviderTools.ts"
 import type { Json } from "../../../src/value/Canonical.ts"
+import { present } from "../../../src/value/PlainObject.ts"
 
 type Args = Readonly<Record<string, unknown>>
 
@@ -16,10 +17,6 @@ type Form =
   | { readonly id?: undefined; readonly options: SharedV4ProviderOptions }
 
 type Of<Name extends ProviderTool["tool"]> = Extract<ProviderTool, { tool: Name }>
-
-/** Leaves out undefined members, which some clients refuse. */
-const given = (args: Args): Args =>
-  Object.fromEntries(Object.entries(args).filter(([, value]) => value !== undefined))
 
 /**
  * The tools of one provider. A function returns the name of a member that the provider cannot express in place of a form. A tool
@@ -36,23 +33,25 @@ interface Provider {
 }
 
 const serverArgs = ({ server, tools, url }: Of<"mcp">, token: string | undefined) =>
-  given({ serverLabel: server, serverUrl: url, allowedTools: tools, authorization: token })
+  present({ serverLabel: server, serverUrl: url, allowedTools: tools, authorization: token })
+
+const no_stores = "no stores: name at least one"
 
 const openai: Provider = {
   name: "openai",
   web_search: ({ allowed_domains, blocked_domains, uses_max }, settings) => {
     if (uses_max !== undefined) return "uses_max"
-    const filters = given({ allowedDomains: allowed_domains, blockedDomains: blocked_domains })
+    const filters = present({ allowedDomains: allowed_domains, blockedDomains: blocked_domains })
     const filtered = Object.keys(filters).length === 0 ? undefined : { filters }
     return { id: "openai.web_search", args: { ...settings, ...filtered } }
   },
   code_execution: (_tool, settings) => ({ id: "openai.code_interpreter", args: settings }),
   file_search: ({ results_max, stores }, settings) =>
     stores === undefined
-      ? "no stores: name at least one"
+      ? no_stores
       : {
           id: "openai.file_search",
-          args: { ...settings, ...given({ vectorStoreIds: stores, maxNumResults: results_max }) },
+          args: { ...settings, ...present({ vectorStoreIds: stores, maxNumResults: results_max }) },
           // Without it the provider says that it searched, and not what it found.
           options: { openai: { include: ["file_search_call.results"] } }
         },
@@ -74,7 +73,7 @@ const domains = ({
   blocked_domains,
   uses_max
 }: Of<"web_search"> | Of<"web_fetch">) =>
-  given({ allowedDomains: allowed_domains, blockedDomains: blocked_domains, maxUses: uses_max })
+  present({ allowedDomains: allowed_domains, blockedDomains: blocked_domains, maxUses: uses_max })
 
 const anthropic = {
   name: "anthropic",
@@ -100,27 +99,27 @@ const anthropic = {
   }
 } satisfies Provider
 
+/** What Google cannot be told of a search or a fetch. */
+const limited = ({
+  allowed_domains,
+  blocked_domains,
+  uses_max
+}: Of<"web_search"> | Of<"web_fetch">): string | undefined => {
+  if (uses_max !== undefined) return "uses_max"
+  return (allowed_domains ?? blocked_domains) === undefined ? undefined : "a list of domains"
+}
+
 const google = {
   name: "google",
-  web_search: ({ allowed_domains, blocked_domains, uses_max }, settings) => {
-    if (uses_max !== undefined) return "uses_max"
-    return allowed_domains !== undefined || blocked_domains !== undefined
-      ? "a list of domains"
-      : { id: "google.google_search", args: settings }
-  },
-  web_fetch: ({ allowed_domains, blocked_domains, uses_max }, settings) => {
-    if (uses_max !== undefined) return "uses_max"
-    return allowed_domains !== undefined || blocked_domains !== undefined
-      ? "a list of domains"
-      : { id: "google.url_context", args: settings }
-  },
+  web_search: (tool, settings) => limited(tool) ?? { id: "google.google_search", args: settings },
+  web_fetch: (tool, settings) => limited(tool) ?? { id: "google.url_context", args: settings },
   code_execution: (_tool, settings) => ({ id: "google.code_execution", args: settings }),
   file_search: ({ results_max, stores }, settings) =>
     stores === undefined
-      ? "no stores: name at least one"
+      ? no_stores
       : {
           id: "google.file_search",
-          args: { ...settings, ...given({ fileSearchStoreNames: stores, topK: results_max }) }
+          args: { ...settings, ...present({ fileSearchStoreNames: stores, topK: results_max }) }
         }
 } satisfies Provider
 
@@ -132,17 +131,17 @@ const xai: Provider = {
           id: "xai.web_search",
           args: {
             ...settings,
-            ...given({ allowedDomains: allowed_domains, excludedDomains: blocked_domains })
+            ...present({ allowedDomains: allowed_domains, excludedDomains: blocked_domains })
           }
         }
       : "uses_max",
   code_execution: (_tool, settings) => ({ id: "xai.code_execution", args: settings }),
   file_search: ({ results_max, stores }, settings) =>
     stores === undefined
-      ? "no stores: name at least one"
+      ? no_stores
       : {
           id: "xai.file_search",
-          args: { ...settings, ...given({ vectorStoreIds: stores, maxNumResults: results_max }) }
+          args: { ...settings, ...present({ vectorStoreIds: stores, maxNumResults: results_max }) }
         },
   mcp: (tool, settings, token) => ({
     id: "xai.mcp",
