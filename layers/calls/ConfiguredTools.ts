@@ -213,7 +213,6 @@ const governed = Effect.fnUntraced(function* (
   }
 })
 
-/** The error of an option that does not belong to a tool. */
 const wrong = (field: string, problem: string): ToolConfigRefused =>
   new ToolConfigRefused({
     reason: "InvalidToolConfig",
@@ -221,7 +220,6 @@ const wrong = (field: string, problem: string): ToolConfigRefused =>
     message: `${field}: ${problem}`
   })
 
-/** Whether a tool names an operation that is not among these. */
 const namesOther = (configs: ReadonlyArray<ToolConfig>, own: PlatformCatalogue): boolean =>
   configs.some((each) => "op" in each && !own.has(each.op))
 
@@ -286,7 +284,6 @@ const revisionsByRun = (ask: AskRevision | undefined, timeout_ms: number): Revis
   }
 }
 
-/** How the host is asked for context and revisions; undefined for what the options do not have. */
 const questionsOf = Effect.fnUntraced(function* (
   { context, references, timeout_ms = timeout_ms_default }: Options,
   platform: HostQuestions.Platform | undefined

@@ -56,10 +56,7 @@ const Uses = Schema.Array(
 ).check(Schema.isMaxLength(64))
 const decode = Schema.decodeUnknownOption(Uses)
 
-/**
- * Reports what an answer says was spent. Without `usage`, nothing known was spent. A `usage` that cannot be read counts as one
- * turn without a price.
- */
+/** Without `usage`, nothing known was spent; one that cannot be read counts as one turn without a price. */
 const reportNested = (answer: Json, spent: Spend): void => {
   const given = memberOf(answer, "usage")
   if (given === undefined || given === null) return
@@ -83,10 +80,7 @@ export type RevisionOf = (identity: string, caller: CallerOf) => Effect.Effect<s
 
 const what = "direct tool call"
 
-/**
- * The error of a call that was not sent. Its kind is `external`, because to a failure of the kind `internal` the runtime adds
- * that the call may have taken effect.
- */
+/** Of the kind `external`, because to a failure of the kind `internal` the runtime adds that the call may have taken effect. */
 const notSent = (reason: string, problem: string): ToolError =>
   new ToolTerminalError({
     kind: "external",
@@ -110,17 +104,13 @@ const argumentRefused = (name: string): ToolError =>
 const refusalError = (name: string): ToolError =>
   classifyName(name).class === "ToolUserError" ? argumentRefused(name) : setUpWrongly(name)
 
-/**
- * The error of a request that cannot be made from its body. The path was checked when the runtime started, so a value is at
- * fault: the model can correct it, unless all values of the path are filled in.
- */
+/** The path was checked at the start, so a value is at fault: the model can correct it, unless all of the path are filled in. */
 const requestError = ({ call, set }: DirectTarget, refusal: RequestRefusal): ToolError => {
   const isSet = (path: BodyPath) => set.some((each) => isPrefix(each, path) || isPrefix(path, each))
   const isOfModel = of_value.has(refusal) || !parameterPaths(call.path).every(isSet)
   return isOfModel ? argumentRefused(refusal) : setUpWrongly(refusal)
 }
 
-/** Refusals that are of a value in the query, in a header or in the body. */
 const of_value: ReadonlySet<RequestRefusal> = new Set([
   "ill-formed-text",
   "non-scalar-argument",
@@ -156,11 +146,7 @@ const valuesOf = (
     return value === undefined ? [] : [[place, value] as const]
   })
 
-/**
- * Makes the function that asks the host once for the values to fill in; undefined where there is nothing to ask. The function
- * fails where a field would be left empty, so that no person is asked about a call that could not be sent. For a workflow, the
- * value is its revision.
- */
+/** Asks the host once; undefined = there is nothing to ask. Fails before a person is asked about a call that could not be sent. */
 export const fillInOf = (
   { context: ask, identity, revisionOf }: Services,
   target: DirectTarget
@@ -183,7 +169,6 @@ export const fillInOf = (
   })
 }
 
-/** The values that the runtime itself knows about every call. */
 const ownOf = (
   trace: { readonly trace_id: string; readonly span_id: string },
   session_id: string
@@ -191,10 +176,7 @@ const ownOf = (
 
 const own_example = ownOf({ trace_id: "0", span_id: "0" }, "0")
 
-/**
- * The values for the tokens of a call: the run's own trace and session, overridden by the deployment's identity, and both by what
- * the host filled in.
- */
+/** The run's own values, overridden by the deployment's identity, and both by what the host filled in. */
 const contextOf = Effect.fnUntraced(function* (
   { context: ask, identity }: Services,
   target: DirectTarget,
@@ -212,7 +194,6 @@ const contextOf = Effect.fnUntraced(function* (
   }, known)
 })
 
-/** The path of the value that does not fit the schema; undefined = not known. */
 const pathOfFault = (error: unknown): BodyPath | undefined =>
   Schema.isSchemaError(error) ? firstSchemaIssue(error.issue).path : undefined
 

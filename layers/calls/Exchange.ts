@@ -153,9 +153,7 @@ export interface Reading {
 
 const header_bytes_max = 32_768
 
-/**
- * A map and not an object, because the name comes from outside, and an object also has inherited members such as `constructor`.
- */
+/** A map, because the name comes from outside, and an object has inherited members such as `constructor`. */
 const decoders: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
   ["gzip", createGunzip],
   ["x-gzip", createGunzip],
@@ -183,10 +181,7 @@ const pinned = (addresses: ReadonlyArray<string>): LookupFunction => {
 /** The first size of the buffer for an answer, in bytes; it is doubled when the buffer is full. */
 const room_bytes_first = 65_536
 
-/**
- * Collects at most `bytes_max` bytes of an answer in one buffer. A host may send each byte as a chunk of its own, and a list of
- * such chunks would take a few hundred times their length.
- */
+/** One buffer: a host may send each byte as a chunk of its own, and a list of such chunks takes a few hundred times their length. */
 class Gathered {
   readonly #bytes_max: number
   #room = Buffer.alloc(0)
@@ -216,10 +211,7 @@ class Gathered {
   }
 }
 
-/**
- * Reads an answer up to the bound. Compressed bytes are counted after decompression, so that a decompression bomb ends at the
- * bound.
- */
+/** Compressed bytes are counted after decompression, so that a decompression bomb ends at the bound. */
 const read = (
   method: string,
   message: http.IncomingMessage,
@@ -272,10 +264,7 @@ const isUnconnected = (error: unknown): boolean =>
     ? error.errors.length > 0 && error.errors.every(isUnconnected)
     : error instanceof Error && "syscall" in error && error.syscall === "connect"
 
-/**
- * Sends a request and reads its answer. Fails with `network`, which does not tell whether the request took effect unless `unsent`
- * is true, or with `encoding` where such a body is not accepted. Interrupting it closes the connection.
- */
+/** Fails with `network`, whose outcome is unknown unless `unsent` is true, or `encoding`. Interrupting it closes the connection. */
 export const exchange = (
   { addresses, host, url }: Admitted,
   outgoing: HttpMessage,

@@ -79,7 +79,6 @@ export interface GuardedFetch {
 }
 
 const known_methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
-/** Why a model may not set one of these headers; undefined = it may set all of them. */
 const withheldHeader = (headers: Readonly<Record<string, string>>): string | undefined => {
   const bad = Object.keys(headers).find((name) => isWithheldHeader(name))
   return bad === undefined
@@ -126,7 +125,6 @@ const bounds: Readonly<
   redirects_max: [5, 0, 20]
 }
 
-/** Checks the options and fills in defaults. Fails with MisdeclaredTool if an option cannot work. */
 const checkOptions = Effect.fnUntraced(function* (tool: string, options: Options) {
   const wrong = (field: string, problem: string, fix: string): MisdeclaredTool =>
     misdeclared(tool, field, problem, fix)
@@ -189,16 +187,10 @@ const checkOptions = Effect.fnUntraced(function* (tool: string, options: Options
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/**
- * Whether a method changes nothing. The answer to any other method is returned as it is, because the request may have taken
- * effect.
- */
+/** Whether a method changes nothing. Of any other method a redirect is the answer, because the request may have taken effect. */
 const isSafe = (method: string): boolean => method === "GET" || method === "HEAD"
 
-/**
- * The request to which a redirect leads. To another origin it carries no header that could identify the sender. Fails where the
- * redirect leads from https to http.
- */
+/** To another origin it carries no header that could identify the sender. Fails where the redirect leads from https to http. */
 const redirected = (request: Fetch, from: URL, to: URL): Result.Result<Fetch, FetchError> => {
   const isSame = from.origin === to.origin
   if (from.protocol === "https:" && to.protocol === "http:") {
@@ -214,7 +206,6 @@ const redirected = (request: Fetch, from: URL, to: URL): Result.Result<Fetch, Fe
   return Result.succeed({ url: to.href, method: request.method, headers, body: undefined })
 }
 
-/** The checked options, with defaults filled in. */
 interface Guard {
   readonly limits: Limits
   readonly methods: ReadonlyArray<string>
@@ -223,7 +214,6 @@ interface Guard {
   readonly ca: string | undefined
 }
 
-/** The error with which a request is refused; undefined = it may be sent. */
 const requestRefusal = (
   { limits, methods }: Guard,
   { body, headers, method }: Fetch

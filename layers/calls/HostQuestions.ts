@@ -67,7 +67,6 @@ type Post = (question: JsonObject, caller: CallerOf | undefined) => Effect.Effec
 
 const decodePath = Schema.decodeUnknownResult(HostPath, { onExcessProperty: "error" })
 
-/** Makes a function that sends questions to a path. Fails with the reason why none can be sent there. */
 const posting = (
   what: string,
   given: Json,
@@ -92,10 +91,7 @@ const posting = (
 const copied = (given: object): Result.Result<Json, string> =>
   Result.mapError(readJsonValue(given), ({ message }) => message)
 
-/**
- * Makes the function that asks for context. Fails with the reason why it cannot be asked for. A host function must answer within
- * `timeout_ms`, otherwise the question fails.
- */
+/** Fails with the reason why nobody can be asked. A host function must answer within `timeout_ms`, otherwise the question fails. */
 export const contextAsker = (
   given: HostContextOf | HostPath,
   platform: Platform | undefined,
@@ -126,10 +122,7 @@ const written = (given: Json): Result.Result<AskRevision, string> => {
   return Result.succeed((identity) => Effect.succeed(known.get(identity)))
 }
 
-/**
- * Makes the function that asks for revisions. Fails with the reason why they cannot be asked for. A host function must answer
- * within `timeout_ms`, otherwise the question fails.
- */
+/** As `contextAsker`, for revisions. */
 export const revisionAsker = (
   given: RevisionsOf | HostPath | Revisions,
   platform: Platform | undefined,

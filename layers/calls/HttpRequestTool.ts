@@ -21,7 +21,6 @@ import * as GuardedFetch from "./GuardedFetch.ts"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 
-/** The capability that a caller must hold. */
 const http_capability = "net.fetch"
 
 const HttpRequest = Tool.make("http_request", {

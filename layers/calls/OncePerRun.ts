@@ -29,10 +29,7 @@ export interface OncePerRun<A, E> {
   readonly forget: (caller: CallerOf) => void
 }
 
-/**
- * Makes a function that asks the host once for each run. If the host fails or does not answer within `timeout_ms`, this fails
- * with `failure`, which does not give the cause, and the next call asks again.
- */
+/** Asks the host once for each run. Where it gives no answer, this fails with `failure`, and the next call asks again. */
 export const oncePerRun = <A, E>(
   timeout_ms: number,
   ask: (caller: CallerOf) => A | PromiseLike<A>,

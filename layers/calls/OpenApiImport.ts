@@ -40,10 +40,7 @@ export interface ImportOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/**
- * The bounds of a document. For comparison, GitHub's document has 13,000,000 characters and 560,000 values. Limits such as
- * 9223372036854775807, which many documents have, are rounded: no argument beyond what a double holds reaches them.
- */
+/** GitHub's document has 13,000,000 characters and 560,000 values. Limits beyond a double, which many have, are rounded. */
 const bounds: JsonBounds = {
   depth_max,
   values_max: 2_000_000,
@@ -116,7 +113,6 @@ const makeValidator = async (): Promise<Validator> => {
   return new Validator()
 }
 
-/** What the validator complains about first; undefined = nothing. */
 const faultOf = Effect.fnUntraced(function* (
   document: OpenApiDocument,
   chosen: ReadonlyArray<WrittenOperation>
@@ -147,7 +143,6 @@ const choicesOf = (
   return Result.all(given.map((value, at) => decodeChoice(value, at, headers)))
 }
 
-/** A choice with its operation, whose references are written out. */
 interface Chosen {
   readonly choice: Choice
   readonly written: WrittenOperation
@@ -155,7 +150,6 @@ interface Chosen {
 
 type Found = Result.Result<Chosen, OpenApiRefused>
 
-/** Finds the chosen operations, in their order. */
 const chosenOf = (
   document: OpenApiDocument,
   all: ReturnType<typeof operationsOf>,
@@ -276,7 +270,6 @@ export const survey = Effect.fnUntraced(function* (
   return { operations: [...entries.values()], left_out, refused }
 })
 
-/** How many of the parts that are left out are written to the log. */
 const logged_max = 50
 
 /**

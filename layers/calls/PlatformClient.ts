@@ -29,10 +29,7 @@ import { oncePerRun } from "./OncePerRun.ts"
 
 const span_id_digits = 16
 
-/**
- * A span derived from the run and the call, so that the platform's work for the call is in the run's trace, and a repeated call has
- * the same span. It counts as sampled, because the journal records the call under this trace.
- */
+/** Derived, so that the platform's work is in the run's trace and a repeated call has the same span; sampled, as it is journaled. */
 const ownSpan = ({ call, run, trace_id }: CallOfRun): Tracer.ExternalSpan =>
   Tracer.externalSpan({
     traceId: trace_id,
@@ -71,10 +68,7 @@ export interface ClientOptions {
 export type Sender = CallOfRun & Partial<Pick<CallContext, "key" | "nested">>
 
 export interface PlatformClient {
-  /**
-   * Sends a request and gives the JSON of its answer, or its text if it is not JSON, with the authorization removed. Fails with
-   * what a model may read about the failure; `what` begins the message.
-   */
+  /** The JSON of the answer, or its text, without the authorization. Fails with what a model may read; `what` begins the message. */
   readonly send: (
     what: string,
     request: CallRequest,
@@ -99,7 +93,6 @@ const transportError = (what: string, { reason, unsent }: FetchError): ToolError
   return new ToolPolicyError({ kind: "permission", ...failed, message })
 }
 
-/** The error for an answer's status, with the platform's own detail where there is one. */
 const statusError = (
   what: string,
   { headers, status }: HttpAnswer,
@@ -121,7 +114,6 @@ const statusError = (
   }
 }
 
-/** The JSON of an answer, or its text if it is not JSON. */
 const valueOfText = (text: string): Json => {
   const read = readJson(text, bounds_carried)
   return Result.isSuccess(read) ? read.success : text
@@ -242,10 +234,7 @@ const headersOf = (
   })
 }
 
-/**
- * The value of a successful answer. Fails for any other status, and where the body is longer than the bound or has an unsupported
- * encoding.
- */
+/** The value of a 2xx answer, unless its body is longer than the bound or has an unsupported encoding. */
 const readAnswer = Effect.fnUntraced(function* (
   what: string,
   endpoint: string,

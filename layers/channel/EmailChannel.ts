@@ -63,10 +63,7 @@ const load = Effect.tryPromise({
   catch: () => new EmailDriverMissing({ message: "e-mail needs a package: npm install nodemailer" })
 })
 
-/**
- * Classifies an error by its SMTP status: 4xx is transient, 5xx is permanent (RFC 5321, section 4.2.1). Any other error is a
- * connection problem.
- */
+/** By SMTP status: 4xx is transient, 5xx is permanent (RFC 5321, section 4.2.1). Any other error is a connection problem. */
 const failureOf = (error: unknown): DeliveryFailed | DeliveryRefused => {
   const { code, responseCode } = Object(error) as {
     readonly code?: unknown

@@ -25,9 +25,7 @@ import type { MessageId, RunId } from "../../src/value/Ids.ts"
 import { Principal, rolesOf } from "../../src/principal/Principal.ts"
 
 const day_ms = 86_400_000
-/** How far an event's clock may be ahead of ours. */
 const ahead_ms = 3_600_000
-/** How many remembered events one sweep deletes at most. */
 const sweep_max = 1_000
 
 const retention_ms_default = 30 * day_ms
@@ -69,7 +67,6 @@ const failOutOfTime = Effect.fnUntraced(function* ({ time }: IncomingEvent, rete
   }
 })
 
-/** Queues a task for the agent, in the conversation of what the event is about. */
 const makeTell = Effect.gen(function* () {
   const { agent, bindings = [] } = yield* EventIntakeConfig
   const inbox = yield* EventInbox
@@ -101,10 +98,7 @@ const makeTell = Effect.gen(function* () {
   })
 })
 
-/**
- * Writes a memory of the agent. The event is its key, so a process that dies before the event is remembered does not write a
- * second memory.
- */
+/** The event is the memory's key, so a process that dies before the event is remembered writes no second one. */
 const makeRemember = Effect.gen(function* () {
   const { agent } = yield* EventIntakeConfig
   const inbox = yield* EventInbox
@@ -189,7 +183,6 @@ export const none: Layer.Layer<EventIntake> = Layer.succeed(
   })
 )
 
-/** The source of events from this service's own outbox. */
 const own_source = "troupe/platform"
 
 const eventOf = ({ created_at, id, payload, topic }: OutboxMessage): IncomingEvent => ({

@@ -66,9 +66,7 @@ export class NotificationConfig extends Context.Reference<{
 
 /** The longest wait before another attempt, which equals the relay's. */
 const retry_max_ms = 900_000
-/** The greatest number of notices in one digest. */
 const digest_max = 100
-/** How many notices one sweep removes at most. */
 const sweep_max = 1_000
 
 const topicOf = (channel: ChannelName): string => `channel.${channel}`
@@ -95,7 +93,6 @@ const questionOf = ({ payload }: Approval): string =>
     notice_units_max
   )
 
-/** Converts a StoreError into DeliveryFailed, so that the delivery is tried again. */
 const retried = <A, E, R>(
   effect: Effect.Effect<A, E | StoreError, R>
 ): Effect.Effect<A, Exclude<E, StoreError> | DeliveryFailed, R> =>
@@ -109,16 +106,10 @@ const newMessageId = SecureRandom.SecureRandom.use((random) =>
   Effect.map(random.uuidV7(), (id) => id as MessageId)
 )
 
-/**
- * Gives the content that a channel sends to a recipient. It is less than the in-app copy, which is reduced only when a customer
- * reads it.
- */
+/** The content for a recipient. It is less than the in-app copy, which is reduced only when a customer reads it. */
 type ContentOf = (recipient: string) => NoticeContent
 
-/**
- * The customers among the recipients of a question: whoever began the conversation, and the sender of the message that the run
- * handles.
- */
+/** The customers among the recipients: who began the conversation, and the sender of the message that the run handles. */
 const customersOf = Effect.fnUntraced(function* (
   { conversation, run_id }: Required<Pick<NoticeContent, "conversation" | "run_id">>,
   tenant: Tenant
@@ -135,7 +126,6 @@ const customersOf = Effect.fnUntraced(function* (
   return customers
 })
 
-/** Writes the in-app copies of the recipients, and the messages for their channels. */
 const teller = Effect.fnUntraced(function* (channels: ReadonlySet<ChannelName>) {
   const bindings = yield* ChannelBindings
   const notices = yield* Notices
@@ -187,10 +177,7 @@ const teller = Effect.fnUntraced(function* (channels: ReadonlySet<ChannelName>) 
   })
 })
 
-/**
- * Adds a wait to a failure, so that people are notified late rather than not at all: with the relay's five attempts, a channel
- * may be down for twenty minutes.
- */
+/** Adds a wait to a failure: with the relay's five attempts, a channel may be down for twenty minutes. */
 const withWait = (
   error: DeliveryFailed | DeliveryRefused,
   attempts: number,
@@ -221,10 +208,7 @@ const withoutSettled = (
 
 const deliver_ms_default = 25_000
 
-/**
- * Turns a delivery that throws, or does not end, into one that failed: an adapter whose client throws where its server is away is
- * tried again for as long as others are.
- */
+/** A delivery that throws or does not end is one that failed: it is tried again for as long as others are. */
 const whole = (
   name: ChannelName,
   deliver_ms: number,

@@ -56,7 +56,6 @@ const rangesOf = (texts: ReadonlyArray<string>) =>
   )
 
 const secret_prefix = "whsec_"
-/** Bytes of a key, as the specification has them. */
 const key_bytes = { min: 24, max: 64 }
 
 const bad_secret = Effect.fail(
@@ -82,10 +81,7 @@ const keysOf = (secret: WebhookConfig["Service"]["secret"]) => {
   return secrets.length === 0 ? bad_secret : Effect.forEach(secrets, keyOf)
 }
 
-/**
- * Signs a request. The id is the message's and the same at each delivery; the time is that of this delivery, so that receivers
- * can refuse old requests.
- */
+/** The id is the message's and the same at each delivery; the time is this delivery's, so that receivers can refuse old requests. */
 const signatureOf = (
   keys: ReadonlyArray<Uint8Array>,
   id: string,

@@ -46,7 +46,6 @@ const template_members = ["uriTemplate", "name", ...described, "mimeType"]
 
 const cursor = Schema.optionalKey(Schema.String.annotate({ description: "Of the next page." }))
 
-/** The names of the tools that a declaration may ask for. */
 const names = {
   resources: ["list_resources", "read_resource"],
   prompts: ["list_prompts", "get_prompt"]
@@ -58,7 +57,6 @@ export const contextNames = ({ prompts, resources }: McpServer): ReadonlyArray<s
   ...(prompts === true ? names.prompts : [])
 ]
 
-/** What governs a tool, and how it asks the server. */
 const governed = (offers: Offers, name: string, description: string) => {
   const { namespace, tools } = offers.server
   const { name: _, ...declared }: McpToolDeclaration =
@@ -79,7 +77,6 @@ const governed = (offers: Offers, name: string, description: string) => {
   }
 }
 
-/** The blocks as one text, their media attached to the result of the call. */
 const textOf = (content: ReadonlyArray<unknown>, call: CallContext): Effect.Effect<string> =>
   Effect.map(attachMedia({ content }, { call }), (attached) => contentText({ content }, attached))
 

@@ -8,10 +8,7 @@ import { Result } from "effect"
 import { canonical } from "../../src/value/Canonical.ts"
 import { linearPattern } from "../../src/schema/LinearPattern.ts"
 
-/**
- * The bound on steps of one check. A step takes some 30 ns, all of them about 0.1 s; a result of 100,000 plain objects
- * takes about half of them.
- */
+/** A step takes some 30 ns, all of them about 0.1 s; a result of 100,000 plain objects takes about half of them. */
 export const steps_max = 4_000_000
 
 /** Characters of generated code that cost one step. */
@@ -196,11 +193,7 @@ const judge = (text: string, code: string, at: number): void => {
   }
 }
 
-/**
- * Inserts the counting: each block takes steps for its own length, without the blocks inside it, when it is entered.
- * All code that runs repeatedly is in the body of a loop or of a function. Throws CodeUnknown on code of an unknown
- * form.
- */
+/** Each block takes steps for its own length when it is entered: all code that runs repeatedly is the body of a loop or a function. */
 export const countSteps = (code: string): string => {
   const out: Array<string> = []
   /** Each open bracket: the index in `out` of its count, if it is a block, and its steps. */

@@ -17,10 +17,7 @@ export type Validate = (value: unknown) => Exit.Exit<unknown, ValueRefused>
 
 type AddedFormat = NonNullable<Ajv["formats"][string]>
 
-/**
- * The bound on members of all objects in a schema; compiling so many takes some 100 ms. A schema with a hundred
- * properties has a few hundred.
- */
+/** All objects of a schema; compiling so many takes some 100 ms. A schema with a hundred properties has a few hundred. */
 const schema_members_max = 2_000
 /** The bound with the names of `required` and the values of `enum`, which are cheap; and the bound on nesting. */
 const bounds = { depth_max: 64, values_max: 20_000, units_max: Infinity }
@@ -31,7 +28,6 @@ const membersOf = (value: unknown): number => {
   return Array.isArray(value) ? inner : inner + Object.keys(value).length
 }
 
-/** Why a schema is too large to compile; undefined = it is not. */
 const tooLarge = (schema: JsonObject): string | undefined => {
   if (!isWithinBounds(schema, bounds)) {
     return `it has more than ${bounds.values_max} values, or nests deeper than ${bounds.depth_max}`
@@ -46,7 +42,6 @@ const short_units_max = 2_000
 const steps_per_short_unit = 20
 const searched: ReadonlySet<string> = new Set(["url", "regex"])
 
-/** The format with its texts counted. */
 const countedFormat = (name: string, format: AddedFormat, steps: Steps): AddedFormat => {
   if (typeof format === "boolean" || typeof format === "string") return format
   if (format instanceof RegExp || typeof format === "function") {
@@ -119,7 +114,6 @@ const validatorOf = (Dialect: NonNullable<ReturnType<typeof dialectOf>>, schema:
   return { ajv, steps, validate: Object.assign(ajv, { steps }).compile(schema) }
 }
 
-/** The names in a JSON Pointer. */
 const pathOf = (pointer: string): ReadonlyArray<string> =>
   pointer.split("/").slice(1).map(JsonPointer.unescapeToken)
 

@@ -104,7 +104,6 @@ const linger_ms = 1_000
 const reconnect_ms_min = 500
 const reconnect_ms_max = 30_000
 
-/** The requests whose connections are open. */
 class OpenRequests {
   readonly #requests = new Map<RequestId, AbortController>()
 

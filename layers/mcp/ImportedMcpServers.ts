@@ -47,7 +47,6 @@ export type StartError =
 const pinsOf = (all: ReadonlyArray<McpPin>): ReadonlyMap<string, McpPin> =>
   new Map(all.map((pin) => [pin.tool, pin]))
 
-/** The offered definitions that the declaration accepts without an operator. */
 const acceptedByDeclaration = (offers: Offers, now: number): ReadonlyArray<NewMcpPin> => {
   const { accept, first_use, namespace } = offers.server
   const trusts =
@@ -77,10 +76,7 @@ const open = (offers: Offers, tool: string): void => {
   offers.started = new Map([...offers.started, [tool, accepted]])
 }
 
-/**
- * Stores the pins of a list, and opens the tools that waited for it. If another process imports the same server at the same
- * time, the pins that were written first stay.
- */
+/** Stores the pins of a list, and opens the tools that waited for it. Pins that another process wrote first stay. */
 const adopt = Effect.fnUntraced(function* (pins: McpPins["Service"], offers: Offers) {
   const { namespace } = offers.server
   const wanted = acceptedByDeclaration(offers, yield* Clock.currentTimeMillis)
@@ -113,7 +109,6 @@ const undeclared = (offers: Offers): MisdeclaredTool | undefined => {
       )
 }
 
-/** How many refused tools the log of a start names. */
 const warned_max = 20
 
 /** Logs which tools are refused and why, because an agent that names one starts, but its calls fail. */
@@ -136,7 +131,6 @@ interface Imported {
   readonly isUnseen: boolean
 }
 
-/** Starts to keep the server connected, and waits for the first attempt. */
 const connect = Effect.fnUntraced(function* (
   sdk: Sdk,
   pins: McpPins["Service"],
@@ -233,7 +227,6 @@ const awaitedTool = Effect.fnUntraced(function* (unseen: ReadonlyArray<Imported>
   return made
 })
 
-/** The options with all times as numbers of milliseconds. */
 interface Plain extends Pick<McpOptions, "allow"> {
   readonly servers: ReadonlyArray<McpServer>
 }

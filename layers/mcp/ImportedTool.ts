@@ -37,7 +37,6 @@ import type { Request } from "./McpSession.ts"
 import { send } from "./McpSession.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>
-/** How many reports of progress are passed on in one call. */
 const progress_max = 100
 
 const isJson = (value: unknown): Exit.Exit<unknown, ValueRefused> => Exit.succeed(value)
@@ -165,10 +164,7 @@ const lateCodecs = (offers: Offers, tool: string, { input, output }: Codecs): Co
   }
 }
 
-/**
- * The tool of an accepted definition; for a tool without one, a tool that cannot be called: a model never reads a
- * definition that was not accepted.
- */
+/** Without an accepted definition, the tool cannot be called: a model never reads a definition that was not accepted. */
 export const toolOf = Effect.fnUntraced(function* (
   offers: Offers,
   tool: string

@@ -62,7 +62,6 @@ const tools_max = 1_000
 const probe_ms = 3_000
 /** A server that let a call time out has this long to answer a ping. */
 const ping_ms = 30_000
-/** How long the server may take to end a session. */
 const terminate_ms = 1_000
 
 /** A page of listed tools. Each tool is decoded separately later, so that one malformed tool does not hide the others. */
@@ -153,7 +152,6 @@ export interface ConnectionEvents {
   readonly ended: () => void
 }
 
-/** An open connection, with what its calls need. */
 interface Session {
   readonly sdk: Sdk
   readonly place: Place
@@ -176,10 +174,7 @@ const firstNegotiation = (server: McpServer): Negotiation => {
   return probed(server.transport === "stdio" ? Math.min(probe_ms, timeout_ms) : timeout_ms)
 }
 
-/**
- * How a program is asked again after this failure; undefined = not at all. Some end at a question that they do not know. One
- * that is slow, and knows only the newest protocol, refuses what it is asked after the short time of the first question.
- */
+/** Undefined = not at all. Some end at a question that they do not know; a slow one refuses it after the short time of the first. */
 const secondNegotiation = (
   sdk: Sdk,
   server: McpServer,
@@ -233,10 +228,7 @@ const close = (sdk: Sdk, client: Client, transport: Transport): Effect.Effect<vo
 const isStatus = (sdk: Sdk, error: unknown, ...statuses: ReadonlyArray<number>): boolean =>
   sdk.SdkHttpError.isInstance(error) && statuses.includes(error.status)
 
-/**
- * Pings the server after a timeout or a broken request, one ping at a time: a server that does not answer, or no longer
- * knows the session, has its connection ended, and is connected anew. Only the older protocol has pings.
- */
+/** One ping at a time after a broken request: who does not answer is connected anew. Only the older protocol has pings. */
 const makeLivenessCheck = ({ client, end, place, sdk }: Session): Effect.Effect<void> => {
   const ping = Effect.tryPromise({
     try: (signal) => client.ping({ signal, timeout: ping_ms }),
@@ -288,7 +280,6 @@ const whenPermitted = <A>(
   return Effect.raceFirst(Semaphore.withPermits(permits, 1)(sent), Effect.andThen(over, late))
 }
 
-/** Calls and other requests, of which only so many are on their way at the same time. */
 const makeRequests = (
   session: Session,
   permits: Semaphore.Semaphore,
@@ -343,7 +334,6 @@ const makeRequests = (
   }
 }
 
-/** Why a connection could not be opened, and the last words of a program. */
 interface OpenFailure {
   readonly error: unknown
   readonly complaint: string
@@ -388,10 +378,7 @@ const openWith = Effect.fnUntraced(function* (
   }
 })
 
-/**
- * Starts or reaches the server, and negotiates the protocol. When the scope closes, the connection is closed, and a local
- * program and all processes that it forked have ended.
- */
+/** When the scope closes, the connection is closed, and a local program and all processes that it forked have ended. */
 export const openConnection = (
   sdk: Sdk,
   place: Place,

@@ -18,7 +18,6 @@ import type { Sdk } from "./Sdk.ts"
 /** The code of the error of a request whose credentials could not be had: it was not sent. */
 export const no_credentials = "ENOCREDENTIALS"
 
-/** How long a function may take to give credentials. */
 const ask_ms = 30_000
 /** How many values that functions gave are known: more than a server can still quote. */
 const given_max = 64

@@ -125,7 +125,6 @@ const ofProtocol = (server: string, code: number, message: string): ToolError =>
       )
 }
 
-/** Error codes that mean that the socket was never connected. */
 const unsent = new Set([
   "ENOTCONN",
   "ECONNREFUSED",

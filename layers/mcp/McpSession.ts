@@ -115,10 +115,7 @@ const runConnection = Effect.fnUntraced(function* (
   return yield* untilLost(offers, connection, changed)
 })
 
-/**
- * Keeps the server connected until it is interrupted. Each attempt completes `offers.attempt`, with its connection or with the
- * reason of its failure, and the session continues either way.
- */
+/** Each attempt completes `offers.attempt`, with its connection or with the reason of its failure, and the session continues. */
 export const keepConnected = Effect.fnUntraced(function* (
   sdk: Sdk,
   offers: Offers,
@@ -179,10 +176,7 @@ interface Hearers {
   readonly stopped?: Effect.Effect<void>
 }
 
-/**
- * Sends the request; once more, on a new connection, where the server did not take it, as after it lost the session. It ends when
- * the server has said nothing about it for `timeout_ms`.
- */
+/** Sends the request; once more where the server did not take it. It ends when the server was silent about it for `timeout_ms`. */
 export const send = Effect.fnUntraced(function* <A>(
   offers: Offers,
   { timeout_ms, total_ms }: CallTimes,

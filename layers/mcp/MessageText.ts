@@ -16,10 +16,7 @@ import { eventData, EventStreamParser, isDataLine } from "../../src/value/EventS
 /** The code of the error that replaces an answer beyond the bounds; its message becomes part of the tool's failure. */
 export const answer_refused = -32_098
 
-/**
- * Numbers of structured content that a double cannot hold, which the client would alter. Elsewhere nobody acts upon them, such as
- * a maximum of 9223372036854775807 in a schema.
- */
+/** Numbers of structured content that a double cannot hold, which the client would alter. Elsewhere nobody acts upon them. */
 const numbers = new HiddenNumbers(`troupe-${randomUUID()}`, ["structuredContent"])
 const bounds_message: JsonBounds = { ...bounds_result, inexact: "round" }
 
@@ -29,10 +26,7 @@ export const withNumbers = (result: McpCallResult): McpCallResult =>
     ? result
     : { ...result, structuredContent: numbers.revealed(result.structuredContent) }
 
-/**
- * The text, or an error in place of an answer beyond the bounds; undefined for a refused message that is no answer or
- * whose id cannot be read.
- */
+/** The text, or an error in place of an answer beyond the bounds; undefined for any other refused message. */
 export const judgedText = (text: string): string | undefined => {
   const hidden = numbers.hide(text)
   const refused = jsonTextRefusal(hidden, bounds_message)
@@ -71,7 +65,6 @@ export const judgedBody = (): TransformStream<Uint8Array, Uint8Array> => {
   })
 }
 
-/** The event as it came, or with its data replaced or removed. */
 const judgedEvent = (lines: ReadonlyArray<string>): string => {
   const text = eventData(lines)
   const judged = text === "" ? text : judgedText(text)

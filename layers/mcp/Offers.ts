@@ -23,10 +23,7 @@ type Offer =
   | { readonly definition: McpDefinition; readonly hash: string; readonly problem?: undefined }
   | { readonly problem: string }
 
-/**
- * The state of one server. `pins` are the definitions accepted now, `started` those that the registry's tools were made
- * from.
- */
+/** The state of one server. `pins` are the definitions accepted now, `started` those of the registry's tools. */
 export interface Offers extends Place {
   connection: McpConnection | undefined
   /** The attempt to connect that is under way, or the next one; done while there is a connection. */

@@ -19,13 +19,10 @@ type Child = ChildProcessByStdio<Writable, Readable, Readable>
 const grace_ms = 1_000
 /** How long output is still read after the program has ended, from a child process that kept it open. */
 const drain_ms = 250
-/** The bound on requests and notifications of a server in one second; more are dropped. */
 const unasked_per_s_max = 1_000
 /** The bound on lines that are not JSON; beyond it the connection ends. */
 const garbage_lines_max = 1_000
-/** The bound on bytes that wait for a program that does not read. */
 const unread_bytes_max = 16_000_000
-/** How many characters of standard error are kept. */
 const complaint_chars_max = 2_000
 
 /** Process groups that are alive; they are killed when this process exits without closing its scopes. */
@@ -55,7 +52,6 @@ const forget = (group: number): void => {
   if (groups.size === 0) process.off("exit", endAll)
 }
 
-/** The program's environment, with only the variables that the declaration names. */
 const environmentOf = (server: McpStdioServer): Record<string, string> => {
   const environment: Record<string, string> = {}
   for (const name of server.inherit ?? []) {
@@ -68,7 +64,6 @@ const environmentOf = (server: McpStdioServer): Record<string, string> => {
   return environment
 }
 
-/** True if the promise is done within the time. */
 const isDoneWithin = async (done: Promise<unknown>, ms: number): Promise<boolean> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<boolean>((resolve) => {
@@ -88,7 +83,6 @@ export class StdioTransport implements Transport {
   readonly #server: McpStdioServer
   readonly #message_bytes_max: number
   #child: Child | undefined
-  /** Resolves when the program itself has ended. */
   #exited: Promise<void> = Promise.resolve()
   #stopping: Promise<void> | undefined
   #parts: Array<Buffer> = []

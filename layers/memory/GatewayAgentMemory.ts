@@ -37,10 +37,7 @@ import { checkCanonical, checkNote, checkRepetition } from "./NoteChecks.ts"
 import { sanitiseError } from "../../src/error/Exception.ts"
 import { isDuplicate } from "../../src/memory/NearDuplicate.ts"
 
-/**
- * A span for a call of a memory. `Effect.fn` would capture a stack for each call, even if no tracer listens, and a run makes three
- * calls (bench row `send`).
- */
+/** `Effect.fn` would capture a stack for each call, even if no tracer listens, and a run makes three calls (bench row `send`). */
 const traced = <A, E, R>(name: string, asked: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiber(({ cache }) =>
     cache.tracer === undefined ? asked : Effect.withSpan(asked, name)
@@ -54,10 +51,7 @@ const messageOf = (cause: Cause.Cause<unknown>): string => {
   return sanitiseError(error instanceof Error ? error.message : "it broke")
 }
 
-/**
- * The direction of a text's vector, or undefined where no vector could be made. An embedder that fails, breaks or does not answer in
- * time costs no memory, because a memory is useful without a vector; a warning is logged.
- */
+/** Undefined = no vector could be made: an embedder that fails or does not answer in time costs a warning, and no memory. */
 const textDirection = (
   { embed, name }: MemoryEmbedder,
   text: string
@@ -78,7 +72,6 @@ const textDirection = (
     )
   )
 
-/** The members of a row for its text's vector; empty where there is none. */
 const embedded = (
   embedder: MemoryEmbedder,
   text: string
@@ -105,10 +98,7 @@ const late = Effect.fnUntraced(function* (store: Store, row: NewMemoryRow, old: 
   return repeated
 })
 
-/**
- * Stores the row in the place of `old`, which is no longer true, and of each of the `candidates` of the address that says the same:
- * otherwise a recall would give the fact in those words again.
- */
+/** Also replaces each of the `candidates` that says the same: otherwise a recall would give the fact in those words again. */
 const supersede = Effect.fnUntraced(function* (
   store: Store,
   row: NewMemoryRow,
@@ -151,10 +141,7 @@ const measureOf = (tokenizer: Tokenizer): Measure => {
 
 const isId = Schema.is(MemoryId)
 
-/**
- * A row of the owner. A row of another place or conversation is not found, so that its id reveals nothing. A model may have
- * invented the id, and a database would refuse the statement with a malformed one.
- */
+/** A row of another place is not found, so that its id reveals nothing. A model may have invented the id, in any form. */
 const find = Effect.fnUntraced(function* (
   store: MemoryStore["Service"],
   owner: MemoryOwner,
@@ -188,7 +175,6 @@ const nearnessTo =
       ? 0
       : nearness(direction, own)
 
-/** The memory of one owner. */
 interface Owned {
   readonly owner: MemoryOwner
   readonly store: MemoryStore["Service"]
@@ -289,10 +275,7 @@ const make = (owner: MemoryOwner) =>
     })
   })
 
-/**
- * A layer for one address. Each call makes a new one, because a shared layer would be built once and give every address the same
- * memory.
- */
+/** Each call makes a new one, because a shared layer would be built once and give every address the same memory. */
 export const layer = (
   tenant: Tenant,
   address: Address,

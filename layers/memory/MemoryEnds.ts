@@ -21,10 +21,7 @@ export const promoted_max = { interaction: 64, session: 256 } as const
 
 const lasts = ({ provenance, seen }: MemoryRow): boolean => provenance.author !== "tool" || seen > 1
 
-/**
- * The rows that move to the next tier, newest first, at most `promoted_max`: outcomes, and what people or the model chose to
- * remember. What a tool's call recorded by itself moves only if it came up more than once.
- */
+/** Newest first, at most `promoted_max`. What a tool's call recorded by itself moves only if it came up more than once. */
 export const promoted = (
   rows: ReadonlyArray<MemoryRow>,
   from: keyof typeof promoted_max
@@ -48,7 +45,6 @@ const allRows = (store: Store, scope: MemoryScope) =>
     store.list(scope, { limit: page_max, after: last?.id })
   )
 
-/** How many corrections of one fact are followed back. */
 const corrections_max = 8
 
 /** Whether a correction that is newer than the row has replaced what the row says. */
@@ -63,10 +59,7 @@ const isReplaced = Effect.fnUntraced(function* (store: Store, row: MemoryRow, ne
   return false
 })
 
-/**
- * What the scope `scope` knows of a row: the row that has the same content, or else whether what it says was replaced there since.
- * A correction is found by a word that it shares with the row, or by its age.
- */
+/** The scope's row with the same content, or whether what it says was replaced, found by a shared word or its age. */
 const knownIn = Effect.fnUntraced(function* (store: Store, scope: MemoryScope, row: MemoryRow) {
   const candidates = yield* store.candidates([scope], queryWords(row.text))
   const same = candidates.find((each) => isDuplicate(factsOf(row).said, factsOf(each).said))
@@ -98,10 +91,7 @@ const sum = (ended: ReadonlyArray<Compounded>): Compounded => ({
   dropped: ended.reduce((all, each) => all + each.dropped, 0)
 })
 
-/**
- * Ends the memory of this run, and of earlier runs of the conversation whose memory was not ended. These have all ended, because
- * an address has one run at a time.
- */
+/** Also of earlier runs of the conversation that were not ended: they are over, because an address has one run at a time. */
 export const endRun = Effect.fnUntraced(function* (
   store: Store,
   owner: MemoryOwner,

@@ -37,10 +37,7 @@ const isTier = Schema.is(MemoryTier)
 const isTypology = Schema.is(Typology)
 const isOrigin = Schema.is(MemoryOrigin)
 
-/**
- * What in a note does not match its type, except its text and names; undefined if all does. A model or an untyped program may
- * pass anything.
- */
+/** What in a note does not match its type, except its text and names: a model or an untyped program may pass anything. */
 const shapeFault = (note: Note, origin: MemoryOrigin): string | undefined => {
   if (!Predicate.isObject(note)) return "the note is no object"
   const { tier, typology } = note
@@ -124,10 +121,7 @@ export const checkCanonical = Effect.fnUntraced(function* (
 const isSameScope = (a: MemoryScope, b: MemoryScope): boolean =>
   a.tier === b.tier && a.anchor === b.anchor
 
-/**
- * The row that already has the same content; undefined if there is none. Fails where a model or a tool repeats what the
- * conversation or the place remembers: it may have read it in its prompt, so nothing new was learnt.
- */
+/** The row with the same content. Fails where a model or a tool repeats what it may have read in its prompt. */
 export const checkRepetition = Effect.fnUntraced(function* (
   row: NewMemoryRow,
   candidates: ReadonlyArray<MemoryRow>

@@ -3,7 +3,6 @@ import { Duration, Effect, Result, Stream } from "effect"
 import type { HttpClientResponse } from "effect/http"
 import { Headers } from "effect/http"
 
-/** What reading fails with. */
 interface Failures<E> {
   /** The answer breaks off. */
   readonly broken: E

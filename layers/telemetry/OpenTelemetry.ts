@@ -16,7 +16,6 @@ const cause_max = 8_000
 /** The bound on a text of an attribute: some are whatever a client or a provider sends. */
 const attribute_max = 1_000
 
-/** Attributes of an event that quote an error. */
 const quotes = (name: string): boolean => name === "effect.cause" || name.startsWith("exception.")
 
 const exceptionOrUnreadable = (cause: Cause.Cause<unknown>): Exception => {
@@ -66,11 +65,7 @@ const boundedValue = (name: string, value: unknown): unknown => {
   return truncateUnits(name === "url.full" ? redactedUrl(value) : value, attribute_max)
 }
 
-/**
- * The span, with later attributes, events and ends redacted as the log is: exporters write the message and stack of a failed span,
- * which may quote anything that the code read. Attributes are bounded, and have no query of a URL: it holds a tool's arguments,
- * names of files and addresses of people.
- */
+/** As the log: exporters write the message and stack of a failed span, which may quote anything. No query of a URL is kept. */
 const redactSpan = <Span extends Tracer.Span>(span: Span): Span => {
   const attribute = span.attribute.bind(span)
   span.attribute = (name, value) => {
@@ -161,13 +156,9 @@ export const exporterVariables = (
   return all
 }
 
-/** Whether neither the span nor its children are exported. */
 const isUnheard = (span: Tracer.AnySpan): boolean => span.sampled === false
 
-/**
- * Begins a trace at requests, sent messages and spans that ask for a root. The runtime's own work, such as sweeps and
- * leases, has no trace, so an idle process exports none. Texts of errors are redacted.
- */
+/** Begins traces at requests, sent messages and spans that ask for a root. The runtime's own work, such as sweeps, has no trace. */
 const withRootSpans = (tracer: Tracer.Tracer): Tracer.Tracer => ({
   ...tracer,
   span: (options) => {
@@ -233,7 +224,6 @@ const otlp = async (env: Env): Promise<Layer.Layer<never>> => {
   return Layer.merge(rootedOver(exporters), said)
 }
 
-/** Exports through the parts of an SDK. */
 const sdk = async (parts: () => SdkParts, env: Env): Promise<Layer.Layer<never>> => {
   const NodeSdk = await import("@effect/opentelemetry/NodeSdk")
   // The resource is that of the variables.
@@ -244,7 +234,6 @@ const sdk = async (parts: () => SdkParts, env: Env): Promise<Layer.Layer<never>>
   return rootedOver(Layer.provide(configured, variablesOf(env)))
 }
 
-/** Whether the application registered a global tracer provider. */
 const hasGlobal = async (): Promise<boolean> => {
   const api = await import("@opentelemetry/api").catch(() => undefined)
   const provider = api?.trace.getTracerProvider()

@@ -16,10 +16,7 @@ import { RunObservers } from "../../services/RunObserver.ts"
 
 type About = Readonly<Record<string, string | number>>
 
-/**
- * What is said of an event of a run, and about what; undefined = nothing. It holds names and ids, and no text of a message, an
- * argument or a note.
- */
+/** What is said of an event of a run; undefined = nothing. It has names and ids, and no text of a message, an argument or a note. */
 const lineOf = ({ event }: RunFact): readonly [message: string, about: About] | undefined => {
   switch (event._tag) {
     case "RunClaimed":

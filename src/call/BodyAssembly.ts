@@ -36,10 +36,7 @@ const layOver = (draft: Draft, fixed: JsonObject): void => {
   }
 }
 
-/**
- * A new draft with the arguments at their place. Absent arguments count as an empty object. Without `args_into`, arguments that
- * are not an object are left out.
- */
+/** Absent arguments count as an empty object. Without `args_into`, arguments that are not an object are left out. */
 const placed = (args: unknown, into: BodyPath | undefined): Draft => {
   const given = safeCopy((args ?? {}) as Json)
   if (into === undefined) return isJsonObject(given) ? given : {}
@@ -48,19 +45,13 @@ const placed = (args: unknown, into: BodyPath | undefined): Draft => {
   return draft
 }
 
-/**
- * Assembles the whole body of one call, before path parameters are taken out of it. Fails with `missing-run-context` if a bound
- * token has no value.
- */
+/** Before path parameters are taken out of the body. Fails with `missing-run-context` if a bound token has no value. */
 export type Assemble = (
   args: unknown,
   context: JsonObject | undefined
 ) => Result.Result<JsonObject, AssemblyRefusal>
 
-/**
- * Makes the function that assembles the body of each call. It reads the parts once, for all calls (bench row `calls`). Fails if a
- * path in the parts is not valid.
- */
+/** Reads the parts once, for all calls (bench row `calls`). Fails if a path in the parts is not valid. */
 export const bodyAssembler = ({
   args_into,
   body = {},
@@ -87,7 +78,6 @@ export const bodyAssembler = ({
   })
 }
 
-/** A path in the body that one part of a call sets. */
 interface Setting {
   readonly part: "args_into" | "body" | "context"
   readonly path: BodyPath
@@ -118,10 +108,7 @@ export interface ConflictOptions {
   readonly allowNestedBind?: boolean
 }
 
-/**
- * Why the parts of a call cannot be combined, in a sentence: a path is not valid, or two parts set overlapping paths. Undefined =
- * they can.
- */
+/** In a sentence: a path is not valid, or two parts set overlapping paths. Undefined = they can be combined. */
 export const partsConflict = (
   parts: BodyParts,
   { allowNestedBind = false }: ConflictOptions = {}

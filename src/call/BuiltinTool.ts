@@ -9,13 +9,9 @@ import type { Registry } from "../tool/Registry.ts"
 import type { BuiltinTool, ToolConfigRefused } from "./ToolConfig.ts"
 import { decodeToolConfig, refuseConfig } from "./ToolConfig.ts"
 
-/** The longest list of names in an error, in UTF-16 units. */
 const names_units_max = 2_000
 
-/**
- * Decodes the configurations. Fails with the first that cannot be read, has another type, repeats a name, or both allows calls
- * and needs approval for them.
- */
+/** Fails with the first that cannot be read, has another type, repeats a name, or both allows calls and needs approval. */
 export const decodeBuiltins = (
   configs: ReadonlyArray<unknown>
 ): Result.Result<ReadonlyArray<BuiltinTool>, ToolConfigRefused> => {
@@ -57,10 +53,7 @@ const permitted = <R>(
 ): GovernedTool<R> =>
   permission === undefined ? tool : { ...tool, spec: { ...tool.spec, permission } }
 
-/**
- * Finds the tools that the configurations name: first among the registered ones, then in `along`. Fails if a name means several
- * tools, or none; then the error lists the known names.
- */
+/** First among the registered ones, then in `along`. Fails if a name means several tools, or none, with the known names. */
 export const resolveBuiltins = <R, R2>(
   configs: ReadonlyArray<BuiltinTool>,
   registered: Pick<Registry<R>, "list" | "resolve">,

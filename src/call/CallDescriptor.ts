@@ -38,7 +38,6 @@ export const CallPath = Schema.String.check(
 /** A path into the body, such as `data.inputs`. */
 export const PathText = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(500))
 
-/** A reference to the run's context, such as `$ctx.trace.trace_id`. */
 const ContextToken = Schema.String.check(
   Schema.isMaxLength(500),
   Schema.makeFilter((text) => tokenPath(text) !== undefined || "it is no $ctx.<path> token")
@@ -66,10 +65,7 @@ const unitsAtMost = (value: unknown): number => {
   return units
 }
 
-/**
- * Whether the JSON text of a value has at most `body_units_max` units. For most values the upper bound shows it, and no text is
- * made (bench row `calls`).
- */
+/** Whether the JSON text is within `body_units_max`. For most values the upper bound shows it without a text (bench row `calls`). */
 export const isWithinUnits = (body: JsonObject): boolean =>
   unitsAtMost(body) <= body_units_max || JSON.stringify(body).length <= body_units_max
 
@@ -199,7 +195,6 @@ export const HeaderFields = Schema.Record(
   ])
 ).check(Schema.isMaxProperties(bindings_max), Schema.makeFilter(mayGive))
 
-/** A media type, perhaps with parameters. */
 const media_type =
   /^[\w!#$&^.+-]{1,100}\/[\w!#$&^.+-]{1,100}(?:\s*;\s*[\w.+-]{1,50}=(?:[\w.+-]{1,100}|"[\w .:/+-]{0,100}"))*$/
 

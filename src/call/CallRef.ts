@@ -23,10 +23,7 @@ export type CallRef =
   | { readonly _tag: "Environment"; readonly environment: string; readonly slug: string }
   | { readonly _tag: "Platform"; readonly op: string }
 
-/**
- * Whether a text can be one part of a reference: at most 200 letters, digits, `-` and `_`, which begins and ends with a letter or
- * digit and has no two `_` in a row.
- */
+/** At most 200 letters, digits, `-` and `_`, with a letter or digit at both ends and no two `_` in a row. */
 export const isRefSegment = (text: string): boolean =>
   text.length <= 200 && segment.test(text) && !text.includes("__")
 
@@ -72,10 +69,7 @@ export const parseCallRef = (text: string): Result.Result<CallRef, string> => {
     : Result.succeed(found)
 }
 
-/**
- * The name under which models see a reference. Fails with a sentence if the name is too long (64 characters), has a character
- * that is not allowed, or cannot be mapped back.
- */
+/** Fails with a sentence if it is over 64 characters, has one that is not allowed, or cannot be mapped back. */
 export const modelNameOf = (ref: string): Result.Result<string, string> => {
   const name = ref.replaceAll(".", "__")
   if (!model_name.test(name)) {

@@ -21,7 +21,6 @@ interface RequestBody {
 
 type Written = Result.Result<RequestBody | undefined, FieldsRefusal>
 
-/** The fields of a form, each with the name and the style that it has on the wire. */
 const formFields = ({ parts = {} }: RequestContent, body: JsonObject): ReadonlyArray<SentValue> => {
   const named = new Map(Object.entries(parts).map(([name, part]) => [part.field, { name, part }]))
   return Object.entries(body).map(([field, value]) => {
@@ -119,17 +118,13 @@ export interface CallRequest {
   readonly timeout_ms?: number
 }
 
-/** The longest URL, in characters. */
 const url_max = 8_000
 
 /** The paths in the body of the path's parameters. */
 export const parameterPaths = (path: string): ReadonlyArray<BodyPath> =>
   parametersOf(path).map((name) => name.split("."))
 
-/**
- * The values of the path's parameters, by their dotted names. For `{a.b}`, the field `b` of `a` comes before a member that is
- * itself called `a.b`: bound fields are placed by their path, and an argument of that name must not replace one.
- */
+/** For `{a.b}`, the field `b` of `a` comes before a member `a.b`: no argument of that name may replace a bound field. */
 export const parameterValues = (path: string, body: JsonObject): JsonObject =>
   Object.fromEntries(
     parametersOf(path).flatMap((name) => {
@@ -150,10 +145,7 @@ export const sentPaths = (call: DirectRequest): ReadonlyArray<BodyPath> =>
     ? []
     : [...querySent(call), ...headerSent(call)].map(([, { field }]) => field.split("."))
 
-/**
- * The body without what is sent in the path, the query and headers. This is what is left to send, and what the endpoint's schema
- * describes.
- */
+/** The body without what is sent in the path, the query and headers: what is left to send, and what the endpoint's schema describes. */
 export const bodyOfRequest = (call: DirectRequest, body: JsonObject): JsonObject => {
   const inPath = parametersOf(call.path).reduce(
     (rest, name) => withoutValueAt(withoutValueAt(rest, name.split(".")), [name]),
@@ -174,10 +166,7 @@ const valuesOf = (
     ...(explode === undefined ? undefined : { explode })
   }))
 
-/**
- * Adds fields as a query. A parameter that the path has in its own query keeps that value, because the path is fixed. Fails if a
- * field's style has no form for its value, or the URL becomes longer than `url_max`.
- */
+/** A parameter that the path has in its own query keeps that value, because the path is fixed. Fails beyond `url_max`. */
 const withQuery = (
   url: URL,
   fields: ReadonlyArray<SentValue>

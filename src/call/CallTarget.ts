@@ -51,10 +51,7 @@ const unsafe = /[\s\\#\u0000-\u001f\u007f]/u
 /** The form of a path in the base profile, before its parameters are filled in. */
 const grammar = /^\/api\/[A-Za-z0-9._~!$&'()*+,;=:@/{}-]+(?:\?[^#\s\\]*)?$/
 
-/**
- * The value of a parameter such as `a.b`: the member with this very name, by which `requestOf` passes the values that it has
- * chosen, or else the value at the path.
- */
+/** For `a.b` the member with this very name, by which `requestOf` passes the values that it has chosen, or the value at the path. */
 const parameterValue = (params: unknown, name: string): Json | undefined =>
   memberOf(params, name) ?? valueAt(params, name.split("."))
 
@@ -101,10 +98,7 @@ const decodedDots = (text: string): string => {
   return plain.length === text.length ? text : decodedDots(plain)
 }
 
-/**
- * Whether a path has a `.` or `..` segment or an encoded backslash. Dots, slashes and backslashes may be encoded several times,
- * because some servers decode a path before they resolve it.
- */
+/** Whether it has a `.` or `..` segment or a backslash, encoded however often: some servers decode before they resolve. */
 const climbs = (path: string): boolean => {
   const plain = decodedDots(path)
   const isClimbing = (part: string) => part === "." || part === ".."
@@ -135,10 +129,7 @@ export const pathRefusal = (path: string): TargetRefusal | undefined => {
   return Result.isSuccess(target) ? undefined : target.failure
 }
 
-/**
- * The URL of a call, or why it is refused. `endpoint` is the run's callback, whose origin the URL has; `params` fill the
- * `{name}` parts and must be scalars.
- */
+/** On the origin of `endpoint`, the run's callback, or why it is refused; `params` fill the `{name}` parts and must be scalars. */
 export const targetOf = (
   endpoint: string,
   { method, path }: RequestLine,

@@ -8,7 +8,6 @@ import { bounds_carried, readJson } from "../value/BoundedJson.ts"
 import { withoutSecrets } from "../error/KnownSecrets.ts"
 import { withoutHosts } from "../network/PrivateHosts.ts"
 
-/** The longest detail, in UTF-16 units. */
 const detail_max = 2_000
 const cut_mark = " (truncated)"
 /** A longer body is not parsed. An envelope may quote the refused request, and so be as long as that. */
@@ -18,10 +17,7 @@ const decode = Schema.decodeUnknownOption(
   Schema.Struct({ detail: Schema.optionalKey(Schema.Json) })
 )
 
-/**
- * The detail of an error answer, without secrets and private hosts; null if there is none. Beyond 2,000 UTF-16 units it is cut
- * off with a mark.
- */
+/** Without secrets and private hosts; null if there is none. Beyond 2,000 UTF-16 units it is cut off with a mark. */
 export const detailOf = (
   body: string,
   secrets: ReadonlyArray<string> = [],

@@ -85,7 +85,6 @@ export const tokenPath = (token: string): BodyPath | undefined => {
 export const isImmutableToken = (token: string): boolean =>
   immutable.has(tokenPath(token)?.join(".") ?? "")
 
-/** The places of all values that a context can have, such as `workflow.variant.id`. */
 const places: ReadonlyArray<string> = [
   ...Object.keys(workflow).flatMap((name) =>
     name in workflow_ids ? [`workflow.${name}.id`] : [`workflow.${name}`]

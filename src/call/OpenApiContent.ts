@@ -54,10 +54,7 @@ const joined = (keyword: "allOf" | "anyOf", all: ReadonlyArray<ObjectParts>): Js
   )
 }
 
-/**
- * The `additionalProperties` of several parts. Only parts with properties or `additionalProperties` count. The result is that of
- * a single part; of several, false if all are closed, and otherwise undefined.
- */
+/** That of the only part that says something of properties; of several, false if all are closed, and otherwise undefined. */
 const othersOf = (all: ReadonlyArray<ObjectParts>): Json | undefined => {
   const telling = all.filter(
     ({ others, properties }) => others !== undefined || Object.keys(properties).length > 0
@@ -136,10 +133,8 @@ export interface ImportedBody extends ObjectParts {
   readonly left_out: ReadonlyArray<string>
 }
 
-/** A body, or why there can be none of this type. */
 type Tried = Result.Result<ImportedBody, string>
 
-/** A type of content of the document. */
 interface Offered {
   readonly type: string
   readonly schema: JsonObject
@@ -345,10 +340,7 @@ const triedBody = (
   }
 }
 
-/**
- * The body of an operation. Of several types of content it is the first that can be made: JSON, a form,
- * a multipart form, a text. Fails if none of them can be, also where the body is not required.
- */
+/** Of the first type of content that can be made: JSON, a form, a multipart form, a text. Fails if none can be. */
 export const bodyOf = (
   { id, method, requestBody }: WrittenOperation,
   definitions: JsonObject,

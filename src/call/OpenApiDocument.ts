@@ -119,10 +119,7 @@ export const operationOf = (
   return Result.fail(refuseOpenApi("DuplicateOperation", id, problem))
 }
 
-/**
- * Members beside a reference that add nothing to check. In 3.0 all other members beside a reference are ignored, except
- * `nullable`.
- */
+/** What adds nothing to check beside a reference. In 3.0 all others beside one are ignored, except `nullable`. */
 const annotations = new Set([
   "description",
   "summary",
@@ -140,7 +137,6 @@ interface Walk {
   values: number
 }
 
-/** The position of a walk in the document. */
 interface Place {
   readonly depth: number
   /** True = the document's author chose the names of the value's members. */
@@ -163,10 +159,7 @@ const named = (walk: Walk, reference: string): Json => {
   return found
 }
 
-/**
- * Makes a reference to a definition, which is written out later, once for the operation. Throws an `OpenApiRefused` outside
- * schemas.
- */
+/** A definition is written out later, once for the operation. Throws an `OpenApiRefused` outside schemas. */
 const defined = (walk: Walk, reference: string, { inSchema }: Place): JsonObject => {
   if (!inSchema) {
     const problem = `"${truncateUnits(reference, 200)}" leads to itself, and only a schema can`
@@ -180,7 +173,6 @@ const defined = (walk: Walk, reference: string, { inSchema }: Place): JsonObject
   return isAnswered ? { $ref, readOnly: true } : { $ref }
 }
 
-/** Follows a reference, with the members beside it. */
 const followed = (walk: Walk, reference: string, beside: JsonObject, place: Place): Json => {
   const target = isRecursive(walk.document.references, reference)
     ? defined(walk, reference, place)
@@ -313,7 +305,6 @@ export const documentOf = (
   return { openapi: version, info, paths: Object.fromEntries(paths), components: { schemas } }
 }
 
-/** A variable of a server's URL. */
 const variable = /\{([^{}]*)\}/g
 
 /** What a relative URL of a server is read against. */
@@ -337,26 +328,19 @@ const firstServer = (servers: Json | undefined): Result.Result<URL | undefined, 
 
 const pathOfServer = (url: URL | undefined): string => url?.pathname.replace(/\/+$/, "") ?? ""
 
-/**
- * The path of the document's first server, which comes before the document's paths; empty if there is no server. Fails if the
- * server's URL cannot be read or has a variable without a default.
- */
+/** The path of the document's first server; empty if there is none. Fails if its URL cannot be read. */
 export const basePath = (root: JsonObject): Result.Result<string, OpenApiRefused> =>
   Result.mapBoth(firstServer(memberOf(root, "servers")), {
     onFailure: (problem) => refuseOpenApi("NotOpenApi", "document", problem),
     onSuccess: pathOfServer
   })
 
-/** Whether two servers are known to be at different origins. */
 const areApart = (one: URL | undefined, other: URL | undefined): boolean => {
   const origins = [one?.origin ?? no_origin, other?.origin ?? no_origin]
   return !origins.includes(no_origin) && origins[0] !== origins[1]
 }
 
-/**
- * The path that an operation's own path follows: that of its own first server, or else `base`, the document's. Fails where its
- * own server is at another origin, because all calls go to one.
- */
+/** That of the operation's own first server, or else `base`. Fails where its server is at another origin: all calls go to one. */
 export const baseOf = (
   { id, servers }: WrittenOperation,
   root: JsonObject,

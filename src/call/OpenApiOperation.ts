@@ -98,7 +98,6 @@ const definitionsOf = (
   }
 }
 
-/** The input schema and what is sent beside the body, while they are being built. */
 interface Request {
   readonly operation: WrittenOperation
   readonly properties: Map<string, Json>
@@ -110,7 +109,6 @@ interface Request {
 
 const placeholders = /\{([^{}]*)\}/g
 
-/** Adds a parameter. Returns its name in the arguments. */
 const addPart = (
   { properties, required }: Request,
   { name, required: isRequired, schema, where }: Sent
@@ -205,7 +203,6 @@ export interface Imported {
   readonly left_out: ReadonlyArray<string>
 }
 
-/** The parts of an operation that are sent. Fails with the reason why they cannot be. */
 const partsOf = (operation: WrittenOperation, { headers = {} }: Choice, dialect: Dialect) =>
   Result.gen(function* () {
     const definitions = yield* definitionsOf(operation, dialect)
@@ -214,10 +211,7 @@ const partsOf = (operation: WrittenOperation, { headers = {} }: Choice, dialect:
     return { definitions, body, parameters }
   })
 
-/**
- * Makes the entry. `base` is the part of the URL between the origin and the document's paths. Fails with the reason why the
- * operation cannot become an entry.
- */
+/** `base` is the part of the URL between the origin and the document's paths. Fails with the reason why there can be no entry. */
 export const platformOpOf = (
   operation: WrittenOperation,
   choice: Choice,

@@ -106,7 +106,6 @@ const queryOf = (
   }
 }
 
-/** The one value that a schema allows; undefined = it allows several. */
 const onlyValue = ({ const: only, enum: values }: JsonObject): string | undefined => {
   const [value = only, ...more] = listOf(values)
   return more.length === 0 && (typeof value === "string" || typeof value === "number")

@@ -17,7 +17,6 @@ const maps = new Set([
   "content",
   "encoding"
 ])
-/** Members whose values are data and contain no references. */
 const data = new Set(["default", "enum", "const"])
 /** Members that do not describe what is sent. */
 const dropped = new Set([

@@ -15,10 +15,7 @@ const schemas = new Set(["items", "additionalProperties", "propertyNames"])
 const lists = new Set(["allOf", "anyOf", "oneOf", "prefixItems"])
 const maps = new Set(["properties", "patternProperties"])
 const types = new Set(["string", "number", "integer", "boolean", "object", "array", "null"])
-/**
- * Keywords that are left out of the result: those that JSON Schema 2020-12 does not have, those that do not constrain the value
- * itself, and those that the runtime cannot check and leaves to the endpoint.
- */
+/** Not in JSON Schema 2020-12, no constraint of the value itself, or nothing that the runtime can check: left to the endpoint. */
 const dropped = new Set([
   "nullable",
   "readOnly",
@@ -56,10 +53,7 @@ const withBounds = (schema: JsonObject): JsonObject => {
   return changed
 }
 
-/**
- * Adds null to the values of a `nullable` schema. By OpenAPI 3.0 `nullable` counts only beside a type. It is applied beside a
- * reference too, because authors mean the same by it there.
- */
+/** By OpenAPI 3.0 `nullable` counts only beside a type. It is applied beside a reference too, because authors mean it there. */
 const withNull = (schema: JsonObject): JsonObject => {
   const { const: only, enum: values, type } = schema
   if (typeof type === "string") {
@@ -107,10 +101,7 @@ const isPattern = (value: Json): boolean =>
 
 const isObjectValue = (value: Json): boolean => typeof value === "object" && value !== null
 
-/**
- * Whether a keyword is left out: one of `dropped`, a type that JSON does not have, a pattern, an enumeration or an
- * `additionalProperties` that cannot be checked.
- */
+/** Also a type that JSON does not have, a pattern, an enumeration or an `additionalProperties` that cannot be checked. */
 const isLeftOut = (name: string, value: Json, { properties }: JsonObject): boolean => {
   switch (name) {
     case "type":
@@ -197,10 +188,7 @@ const isFlatObject = ({ additionalProperties, properties }: JsonObject): boolean
     additionalProperties === false ||
     isPlainValue(additionalProperties))
 
-/**
- * Whether a schema allows only texts, numbers and booleans, lists of them, and objects with such members, as far as it says: for
- * other values most styles of OpenAPI have no form.
- */
+/** Only plain values, lists of them, and objects with such members, as far as it says: most styles have no form for others. */
 export const isFlatSchema = (schema: Json): boolean => {
   if (isPlainValue(schema)) return true
   if (!isJsonObject(schema)) return false
@@ -225,10 +213,7 @@ export const isFlatSchema = (schema: Json): boolean => {
 
 const text_type = /^text\/|[/+](?:json|xml|yaml|csv|javascript|graphql|sql)$/i
 
-/**
- * Whether a schema's values, or the items of its lists, are files: bytes, which no argument of a model can be. Bytes that are
- * written as a text, such as Base64, are a text.
- */
+/** Files are bytes, which no argument of a model can be. Bytes that are written as a text, such as Base64, are a text. */
 export const isFileSchema = (schema: Json | undefined): boolean => {
   if (!isJsonObject(schema)) return false
   const { contentEncoding, contentMediaType, format, items } = schema

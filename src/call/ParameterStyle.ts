@@ -21,10 +21,7 @@ export const ParameterStyle = Schema.Literals([
 ])
 export type ParameterStyle = typeof ParameterStyle.Type
 
-/**
- * `non-scalar-argument`: the style has no form for a value. `ill-formed-text`: a text is not well-formed Unicode, which UTF-8
- * cannot carry.
- */
+/** `non-scalar-argument`: the style has no form for a value. `ill-formed-text`: a text is not well-formed Unicode. */
 export type ValueRefusal = "non-scalar-argument" | "ill-formed-text"
 export type Pairs = ReadonlyArray<readonly [name: string, value: string]>
 
@@ -146,10 +143,7 @@ export interface SentValue extends Style {
 
 export type FieldsRefusal = ValueRefusal | "repeated-parameter"
 
-/**
- * Writes several fields. Fails with `repeated-parameter` where two are sent under one name, as by a member of an object that is
- * written with its members as parameters: a server could take either for the other.
- */
+/** Fails with `repeated-parameter` where two are sent under one name: a server could take either for the other. */
 export const fieldPairs = (
   fields: ReadonlyArray<SentValue>,
   encode: Encode,

@@ -74,10 +74,7 @@ const namesTypes = (schema: Json): boolean => {
   return false
 }
 
-/**
- * The schema with each `x-ag-type-ref` replaced with its type; members beside it override the type's. Fails with the first
- * unknown name.
- */
+/** Members beside an `x-ag-type-ref` override those of its type. Fails with the first unknown name. */
 const expandedTypes = (schema: Json): Result.Result<Json, string> =>
   namesTypes(schema) ? expanded(schema) : Result.succeed(schema)
 
@@ -139,10 +136,7 @@ const fields: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
 ])
 const required = ["op", "description", "method", "path", "input_schema"]
 
-/**
- * Whether an entry that was read as JSON is certainly valid. False = it has to be decoded. Most entries are plain, and this check
- * takes a third of the time of decoding, which a large catalogue spends at every start (bench row `calls`).
- */
+/** False = it has to be decoded. Most entries are plain, and this takes a third of the time of decoding (bench row `calls`). */
 export const isPlainOp = (entry: JsonObject): boolean => {
   for (const name of required) if (entry[name] === undefined) return false
   for (const name of Object.keys(entry)) {
@@ -151,7 +145,6 @@ export const isPlainOp = (entry: JsonObject): boolean => {
   return true
 }
 
-/** The greatest number of entries in a catalogue. */
 const ops_max = 1_000
 
 /** The handlers of the platform: operations without an endpoint of their own, which its gateway takes by these names. */

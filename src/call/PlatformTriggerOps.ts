@@ -121,7 +121,6 @@ const list_connections: PlatformOp = {
   input_schema: open({})
 }
 
-/** An operation on one schedule or subscription. */
 const onOne = (
   op: string,
   method: "DELETE" | "POST",

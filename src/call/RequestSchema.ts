@@ -45,7 +45,6 @@ const propertiesOf = (
     return isJsonObject(member) ? [member] : []
   })
 
-/** Whether every value that fits the schema has a value at this path. */
 const requiresPath = (schema: JsonObject, path: BodyPath): boolean => {
   let nodes: ReadonlyArray<JsonObject> = [schema]
   for (const name of path) {
@@ -69,10 +68,7 @@ export const showsPath = (schema: JsonObject, path: BodyPath): boolean => {
   return true
 }
 
-/**
- * Whether no object fits the schema, by its own type or by its branches. A schema inside itself, which is still being examined,
- * decides nothing.
- */
+/** By its own type or by its branches. A schema inside itself, which is still being examined, decides nothing. */
 const isNoObject = (
   schema: JsonObject,
   root: JsonObject,
@@ -93,10 +89,7 @@ const isNoObject = (
   return takesNone
 }
 
-/**
- * The beginning of a path, up to the first value that cannot be an object (a list, for instance), so that nothing can be filled
- * in below it; undefined = there is no such value.
- */
+/** The beginning of a path up to the first value that cannot be an object, so that nothing can be filled in below it. */
 const pathThroughNoObject = (schema: JsonObject, path: BodyPath): BodyPath | undefined => {
   let nodes: ReadonlyArray<JsonObject> = [schema]
   for (const [at, name] of path.entries()) {
@@ -163,7 +156,6 @@ const nested = (schema: JsonObject, path: BodyPath): JsonObject => {
   return $defs === undefined ? whole : { ...whole, $defs }
 }
 
-/** Adds a property at a path. Any value fits it. */
 const withProperty = (schema: JsonObject, path: BodyPath, root: JsonObject): JsonObject => {
   const [name, ...rest] = path
   if (name === undefined) return schema
@@ -193,10 +185,7 @@ export const assembledSchema = ({ args_into, schema, set }: RequestParts): JsonO
     nested(schema, args_into)
   )
 
-/**
- * The part of a body's schema that depends on its fixed values alone. What depends on other members too, such as `required` and
- * branches, is left out. So if this schema refuses the fixed values, no arguments can help.
- */
+/** Without what depends on other members too, such as `required`: if it refuses the fixed values, no arguments can help. */
 export const fixedSchema = (request: JsonObject, fixed: JsonObject): JsonObject => {
   const within = (schema: JsonObject, values: JsonObject): JsonObject => {
     const { additionalProperties, patternProperties, properties, type } = dereferenced(
@@ -276,10 +265,7 @@ export const fixedProblem = (call: DirectRequest, request: JsonObject): string |
   return `what it always sends does not fit the endpoint's schema: ${problem}`
 }
 
-/**
- * Why the value at one of these paths cannot be filled in: something on the way is not an object. Undefined = all can be filled
- * in.
- */
+/** Something on the way to one of these paths is not an object. Undefined = all can be filled in. */
 export const placeProblem = (
   schema: JsonObject,
   paths: ReadonlyArray<BodyPath>

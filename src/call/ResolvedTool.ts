@@ -124,7 +124,6 @@ const withIdentity = (call: DirectRequest, identity: JsonObject): DirectRequest 
   }
 }
 
-/** Why a bound field can never get a value, for the first such field; undefined = all can. */
 const bindingProblem = (
   { context = {} }: DirectRequest,
   { hasContext, identity }: ToolResolution
@@ -138,10 +137,7 @@ const bindingProblem = (
   return undefined
 }
 
-/**
- * Checks the path against the platform's endpoint, with stand-ins for its parameters. Returns the endpoint. Fails if there is
- * none or the path is refused.
- */
+/** Checks the path against the platform's endpoint, which it returns, with stand-ins for its parameters. */
 const checkTarget = (
   { call: { body = {}, method, path }, handler, name }: Direct,
   { endpoint, profile }: ToolResolution

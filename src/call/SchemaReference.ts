@@ -18,7 +18,6 @@ export const data_keywords: ReadonlySet<string> = new Set([
   "example",
   "examples"
 ])
-/** How many references are followed in a row. */
 const references_max = 16
 
 const decodedPart = (part: string): string =>
@@ -34,7 +33,6 @@ const pointerPath = (reference: string): BodyPath | undefined => {
   return reference.startsWith("#/") ? reference.slice(2).split("/").map(decodedPart) : undefined
 }
 
-/** The definition that has this anchor, such as `#address`. */
 const anchored = (reference: string, root: JsonObject): Json | undefined =>
   definition_keywords
     .flatMap((keyword) => Object.values(isJsonObject(root[keyword]) ? root[keyword] : {}))
@@ -53,10 +51,7 @@ const named = (reference: string, root: JsonObject): Json | undefined => {
   return found
 }
 
-/**
- * Replaces the local reference at the top of a schema with what it names; members beside the reference override the target's. A
- * reference that does not name an object stays.
- */
+/** What the reference at the top of a schema names, with the members beside it. One that names no object stays. */
 export const dereferenced = (schema: JsonObject, root: JsonObject): JsonObject => {
   let found = schema
   for (let left = references_max; left > 0; left--) {
@@ -82,7 +77,6 @@ export const subschemas = (schema: JsonObject): ReadonlyArray<JsonObject> => {
   ].filter(isJsonObject)
 }
 
-/** Whether a value is a reference into its own document. */
 const isLocal = (reference: Json | undefined): reference is string =>
   typeof reference === "string" && reference.startsWith("#")
 
@@ -134,17 +128,13 @@ const isOutside = (reference: string): boolean => {
   return path !== undefined && !definition_keywords.includes(path[0] ?? "")
 }
 
-/** A name that no definition has. */
 const freshName = (schema: JsonObject): string => {
   let name = "Whole"
   while (memberOf(schema["$defs"], name) !== undefined) name += "_"
   return name
 }
 
-/**
- * The same schema, but all of its local references lead to definitions. A reference to the whole or to a part of it leads to a
- * copy of that among the definitions instead.
- */
+/** All local references lead to definitions: one to the whole or to a part of it leads to a copy of that among them. */
 export const withOwnCopy = (schema: JsonObject): JsonObject => {
   if (!referencesIn(schema).some(isOutside)) return schema
   const name = freshName(schema)

@@ -13,10 +13,7 @@ import {
   withOwnCopy
 } from "./SchemaReference.ts"
 
-/**
- * Where the removal of a field has arrived. `root` is the document. `above` has the schemas of the same value on the way here, so
- * that a circle of references ends.
- */
+/** Where a removal is in the document `root`. `above` has the schemas of the same value on the way, so that a circle ends. */
 interface Place {
   readonly root: JsonObject
   readonly path: BodyPath
@@ -70,7 +67,6 @@ const isHollow = (schema: JsonObject): boolean => {
   )
 }
 
-/** Adds a schema that the value must fit too. */
 const also = (schema: JsonObject, further: JsonObject): JsonObject => {
   const { allOf } = schema
   return {
@@ -95,10 +91,7 @@ const strippedBranches = (schema: JsonObject, place: Place): JsonObject => {
   return left
 }
 
-/**
- * Removes a field from conditions. Whoever fills the field in decides a condition about it. Therefore the model may follow either
- * side, and a `not` about the field is removed.
- */
+/** Whoever fills the field in decides a condition about it: the model may follow either side, and a `not` about it is removed. */
 const strippedConditions = (schema: JsonObject, place: Place): JsonObject => {
   const { else: otherwise = true, if: condition, not, then = true } = schema
   const isDecided = (each: Json | undefined) =>
@@ -133,10 +126,7 @@ const strippedDependents = (schema: JsonObject, place: Place): JsonObject => {
   return left
 }
 
-/**
- * Removes a field from data in the schema. A `default` and examples lose the field; a `const` or `enum` that contains it is
- * removed.
- */
+/** A `default` and examples lose the field; a `const` or `enum` that contains it is removed. */
 const strippedData = (schema: JsonObject, { path }: Place): JsonObject => {
   const has = (value: Json): boolean => valueAt(value, path) !== undefined
   const lost = (value: Json): Json =>
@@ -168,10 +158,7 @@ const namesWithout = (names: Json, name: string): Json | undefined => {
   return Array.isArray(left) && left.length === 0 ? undefined : { ...names, enum: left }
 }
 
-/**
- * Removes a property from all keywords of a schema that name it. Also removes a `required` that becomes empty, and
- * `minProperties`, because it counts the property too.
- */
+/** Also removes a `required` that becomes empty, and `minProperties`, because it counts the property too. */
 const withoutProperty = (schema: JsonObject, name: string): JsonObject => {
   const isDeclared = memberOf(schema["properties"], name) !== undefined
   return mapped(schema, (value, keyword) => {

@@ -232,7 +232,6 @@ export const decodeToolConfig = (
   return Result.mapError(decode(record), (error) => refused(issueText(error)))
 }
 
-/** The greatest number of tools in one configuration. */
 const tools_max = 1_000
 
 /** Decodes a list of at most 1,000 configurations. Fails with the first that cannot be read. */
@@ -259,7 +258,6 @@ export const referenceIdentity = ({
 
 export const referenceName = ({ name, slug }: ReferenceTool): string => name ?? slug
 
-/** The id of the one revision that is run. */
 const RevisionId = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(500))
 export const isRevisionId = Schema.is(RevisionId)
 

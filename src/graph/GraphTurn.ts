@@ -14,7 +14,6 @@ import type { Outcome, ProposedCall, RunEvent } from "../run/RunEvent.ts"
 import { fillTemplates } from "./StateTemplate.ts"
 import type { GraphNode, ToolGraph } from "./ToolGraph.ts"
 
-/** The input of a frame, and the outcomes of its nodes' calls. */
 interface Progress {
   input: string
   /** What made the turns so far, as it is written in them; undefined where a turn does not say it. */
@@ -63,10 +62,7 @@ const failed = ({ id, tool }: GraphNode, outcome: Outcome): string =>
 /** The plain name in a key `namespace.name@version`, as a model would call it. */
 const plainName = (tool: string): string => /^[^.]+\.(.+)@[^@]+$/.exec(tool)?.[1] ?? tool
 
-/**
- * The calls of these nodes, but for those that repeat another one of them: of two equal calls in one turn the second would be
- * refused as a mistake, and here it is none, so it has the next turn.
- */
+/** But for calls that repeat another one of them: the second would be refused as a mistake, and here it has the next turn. */
 const callsOf = (
   nodes: ReadonlyArray<GraphNode>,
   state: ReadonlyMap<string, Json>
@@ -124,10 +120,7 @@ const writeResults = (
   return Result.void
 }
 
-/**
- * The turn of a frame after these events, or why the graph cannot go on, in a sentence. `origin` names the graph as it is now, and
- * stands in its turns: a frame that began with another one does not go on.
- */
+/** Or why the graph cannot go on. `origin` names the graph as it is now: a frame that began with another one does not go on. */
 export const nextTurn = (
   graph: ToolGraph,
   origin: string,

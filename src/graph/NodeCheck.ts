@@ -18,7 +18,6 @@ import { broker_key, graphRefused } from "./ToolGraph.ts"
 
 type JsonObject = Readonly<Record<string, unknown>>
 
-/** A mistake, and the field of the node that has it. */
 interface Wrong {
   readonly field: string
   readonly why: string
@@ -26,7 +25,6 @@ interface Wrong {
 
 type Tool = Pick<GovernedTool<unknown>, "decode" | "key" | "spec">
 
-/** The JSON Schemas of the state's fields, as far as they are declared. */
 type Declared = ReadonlyMap<string, unknown>
 
 const propertiesOf = (schema: unknown): JsonObject => {
@@ -143,7 +141,6 @@ const missingWrong = (
   }
 }
 
-/** The first argument that the tool's schema cannot take. */
 const memberWrong = Effect.fnUntraced(function* (
   { inputs, literals }: GraphNode,
   { key, spec: { input_schema } }: Tool,

@@ -12,7 +12,6 @@ const each = /\{\{\s*state\.([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}/g
 
 type Path = ReadonlyArray<string>
 
-/** Every text in the value, at any depth. */
 function* textsOf(value: Json): Iterable<string> {
   if (typeof value === "string") yield value
   else if (Array.isArray(value)) for (const entry of value) yield* textsOf(entry)

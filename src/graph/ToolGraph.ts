@@ -255,7 +255,6 @@ const unwrittenField = (
   return name === undefined ? undefined : graphRefused(spec.name, undefined, "output", why(name))
 }
 
-/** The fields that the input declares; undefined where it may have others. */
 const fieldsOf = ({ input }: GraphSpec): ReadonlySet<string> | undefined => {
   const properties = input?.["properties"]
   return isObject(properties) ? new Set(Object.keys(properties)) : undefined

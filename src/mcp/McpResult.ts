@@ -23,7 +23,6 @@ const isBlock = (value: unknown): value is Block => typeof value === "object" &&
 const text = (value: unknown, otherwise: string): string =>
   typeof value === "string" ? truncateUnits(value, 1_000) : otherwise
 
-/** The number of bytes that base64 data stands for. */
 const bytesOf = (data: unknown): number =>
   typeof data === "string" ? Math.floor((data.replace(/=+$/, "").length * 3) / 4) : 0
 
@@ -106,7 +105,6 @@ const repetition = (structured: Json): ((text: string) => boolean) => {
   }
 }
 
-/** The content without the texts that repeat the structured content. */
 const contentBeside = (
   { content, structuredContent }: McpCallResult,
   attached: ReadonlySet<unknown>
@@ -132,10 +130,7 @@ const isBoth = (value: unknown): value is Both =>
   "structuredContent" in value &&
   typeof value["content"] === "string"
 
-/**
- * The value of a result that the server marks as a success. Structured content and more than it says are two members, with the
- * protocol's names.
- */
+/** The value of a success. Structured content and more than it says are two members, with the protocol's names. */
 export const resultValue = (
   result: McpCallResult,
   attached: ReadonlySet<unknown> = nothing

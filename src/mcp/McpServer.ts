@@ -192,10 +192,7 @@ const isListed = (url: URL, { hosts = [] }: McpAllow): boolean =>
 
 const loopback = ["127.0.0.0/8", "::1"].map((text) => Result.getOrThrow(parseAddressRange(text)))
 
-/**
- * The addresses to which a connection to this server may be opened: public ones; loopback, if the URL names it; private ones, if
- * the host is listed.
- */
+/** Public addresses; loopback, if the URL names it; private ones, if the host is listed. */
 export const allowanceOf = (server: McpServer, allow: McpAllow): DialAllowance => {
   const url = server.transport === "http" ? URL.parse(server.url) : null
   return url === null ? { allow: [] } : allowanceAt(url, allow)
@@ -206,10 +203,7 @@ const allowanceAt = (url: URL, allow: McpAllow): DialAllowance => ({
   named: isListed(url, allow)
 })
 
-/**
- * The addresses at which OAuth may ask for a URL: those of its issuer, and for the documents and endpoints that the issuer and the
- * server name, public ones over https. Undefined = none.
- */
+/** Those of the issuer, and for what the issuer and the server name public ones over https. Undefined = none. */
 export const oauthAllowanceOf = (
   { issuer }: McpOAuth,
   url: URL,
@@ -317,10 +311,7 @@ export const callTimes = (server: McpServer, declared: Time | undefined): CallTi
   return { timeout_ms, total_ms: Math.max(timeout_ms, total_ms) }
 }
 
-/**
- * The `Redacted` values of a declaration, in each form in which an output may quote them. Values under 6 characters are left out, because
- * replacing them would garble texts.
- */
+/** In each form in which an output may quote them. Values under 6 characters would garble texts, and are left out. */
 export const secretsOf = (server: McpServer): ReadonlyArray<string> => {
   const given: ReadonlyArray<unknown> =
     server.transport === "stdio"

@@ -48,10 +48,7 @@ export const listedName = (listed: unknown): string => {
   return typeof name === "string" && name !== "" ? truncateUnits(name, 200) : "(without a name)"
 }
 
-/**
- * Converts a server's name for a tool into a legal name: each character other than a letter, digit, `_` or `-` becomes `_`, and
- * the name is cut to 64 characters.
- */
+/** A legal name: each character other than a letter, digit, `_` or `-` becomes `_`, and it is cut to 64 characters. */
 export const toolName = (name: string): string =>
   name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64)
 

@@ -23,7 +23,6 @@ export interface MemoryOwner {
   readonly kind: AnchorKind
 }
 
-/** The part of a key before the first `mark`, or the whole key without one. */
 const before = (key: string, mark: string): string => {
   const at = key.indexOf(mark)
   return at < 1 ? key : key.slice(0, at)
@@ -57,13 +56,9 @@ export class AnchorMismatch extends Schema.TaggedError<AnchorMismatch>()("Anchor
 
 const isConversationId = Schema.is(ConversationId)
 const world_form = /^[^:@]{1,100}(?:@[^:@]+)?:./
-/**
- * The ids of senders that fit both into a conversation's id, followed by a task, and into the name of a place, after
- * `operator/`.
- */
+/** Ids of senders that fit both into a conversation's id, followed by a task, and behind `operator/` into the name of a place. */
 const sender_form = /^[^:]{1,150}$/
 
-/** The parts of a message on which its conversation depends. */
 interface Sent {
   readonly agent: AgentName
   readonly kind: AnchorKind

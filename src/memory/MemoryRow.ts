@@ -115,10 +115,7 @@ export interface MemoryRow extends Schema.Schema.Type<typeof MemoryRow> {}
 export const isCurrent = (row: Pick<MemoryRow, "superseded_by" | "undone_by">): boolean =>
   row.superseded_by === undefined && row.undone_by === undefined
 
-/**
- * Why the tier does not accept this kind of memory; undefined if it does. The tiers of runs and conversations accept only
- * episodic memories.
- */
+/** The tiers of runs and conversations accept only episodic memories. Undefined = the tier accepts this kind. */
 export const typologyFault = (tier: MemoryTier, typology: Typology): string | undefined =>
   tier === "persistent" || typology === "episodic"
     ? undefined
@@ -150,10 +147,7 @@ const episodic =
 const semantic =
   /\b(?:is|are|am|has|have|prefers?|likes?|wants?|lives?|works?|uses?|means?|costs?|equals?|belongs?|speaks?|needs?|knows?|owns?|contains?|consists?)\b/i
 
-/**
- * Guesses the kind of a memory whose writer does not state it, by the forms of its sentences. Only English forms are known. Any
- * other text counts as episodic, the one kind that every tier accepts.
- */
+/** A guess by the forms of English sentences. Any other text is episodic, the one kind that every tier accepts. */
 export const classify = (text: string): Typology => {
   if (procedural.test(text)) return "procedural"
   if (episodic.test(text)) return "episodic"

@@ -15,7 +15,6 @@ const half_life_days: Readonly<Record<Typology, number>> = {
   procedural: 365
 }
 
-/** The weights of shared words, of the embedding and of the age in a score. */
 const weights = { words: 0.55, vector: 0.2, age: 0.25 }
 
 export interface Query {
@@ -49,7 +48,6 @@ const sharedWords = ({ words }: RowFacts, sought: ReadonlyArray<string>): number
   return bits
 }
 
-/** The sum of the weights whose bits are set. */
 const weigh = (bits: number, by: ReadonlyArray<number>): number => {
   let sum = 0
   for (let i = 0; i < by.length; i++) if ((bits & (1 << i)) !== 0) sum += by[i] ?? 0
@@ -67,10 +65,7 @@ const raritiesOf = (
     return count === 0 ? 0 : Math.log(1 + shared.length / count)
   })
 
-/**
- * The rows with their scores, best first. A persistent row that shares no word with the query is left out, unless the query has
- * no words.
- */
+/** Best first. A persistent row that shares no word with the query is left out, unless the query has no words. */
 export const rank = (rows: ReadonlyArray<MemoryRow>, query: Query): ReadonlyArray<Ranked> => {
   const facts = rows.map(factsOf)
   const shared = facts.map((each) => sharedWords(each, query.words))
@@ -98,10 +93,7 @@ export const rank = (rows: ReadonlyArray<MemoryRow>, query: Query): ReadonlyArra
   )
 }
 
-/**
- * The ranked rows without those that say what a newer one of them says too. The newest row of a fact stands where the best of its
- * rows was.
- */
+/** Without those that say what a newer one says too. The newest row of a fact stands where the best of its rows was. */
 export const withoutRepetitions = (ranked: ReadonlyArray<Ranked>): ReadonlyArray<Ranked> => {
   const newest = new Map<string, Ranked>()
   for (const each of ranked) {

@@ -112,10 +112,7 @@ const spread = (all: ReadonlyArray<string>, most: number): ReadonlyArray<string>
     ? all
     : Array.from({ length: most }, (_, i) => all[Math.floor((i * all.length) / most)] ?? "")
 
-/**
- * The search words of a query, at most 32: the 12 longest words, because long words distinguish texts better, and pieces of what is
- * written without spaces, those before others that say more than an ending.
- */
+/** The 12 longest words, which distinguish texts better, and pieces of what is written without spaces: at most 32. */
 export const queryWords = (text: string): ReadonlyArray<string> => {
   const { pieces, words } = found(text)
   const longest = words.toSorted((a, b) => b.length - a.length).slice(0, longest_max)

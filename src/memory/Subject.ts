@@ -5,10 +5,7 @@
 import type { MemoryRow } from "./MemoryRow.ts"
 import { wordsOf } from "./Trigram.ts"
 
-/**
- * The words of a text with single spaces between, before and after them. The text is normalized, because an accented letter may
- * be written as one character or as two and still means the same name.
- */
+/** Normalized, because an accented letter may be written as one character or as two and still means the same name. */
 const spaced = (text: string): string => ` ${wordsOf(text.normalize()).join(" ")} `
 
 /** Whether the text contains all words of the subject in sequence. A subject without words is found in no text. */

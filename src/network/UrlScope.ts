@@ -46,10 +46,7 @@ export const normalizedHost = ({ hostname }: URL): string => {
 const hasEscapedSegment = (text: string): boolean =>
   /%(?:25)*(?:2e|2f|5c)|%(?:25)*c0%(?:25)*a[ef]|\/\.\.?;/i.test(text.replace(/[?#].*$/, ""))
 
-/**
- * Parses the URL of a rule; undefined = it cannot be one. `https://` stands for any host, `https://*.example.com` for the
- * subdomains of one.
- */
+/** Undefined = it cannot be one. `https://` stands for any host, `https://*.example.com` for the subdomains of one. */
 export const parseUrlScope = (text: string): UrlScope | undefined => {
   const [, word] = /^\s*([a-z][a-z0-9+.-]{0,31}:)[\\/]{2}\s*$/i.exec(text) ?? []
   if (word !== undefined) {
@@ -73,10 +70,7 @@ export const parseUrlScope = (text: string): UrlScope | undefined => {
 const isHost = ({ below, host: wanted }: UrlScope, host: string): boolean =>
   wanted === undefined || (below ? host.endsWith(`.${wanted}`) : host === wanted)
 
-/**
- * Parses a URL that every program reads alike; undefined = this one may be read in several ways. It has no controls, spaces,
- * backslashes or user, and one authority behind two slashes.
- */
+/** Undefined = programs may read it in several ways: it has controls, spaces, backslashes, a user or another authority. */
 export const parsePlainUrl = (text: string): URL | undefined => {
   // oxlint-disable-next-line no-control-regex -- control characters are what is refused
   if (/[\u0000-\u0020\u007f-\u00a0\\]/.test(text)) return undefined

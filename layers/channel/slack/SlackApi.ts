@@ -59,7 +59,6 @@ export class SlackMisconfigured extends Schema.TaggedError<SlackMisconfigured>()
   { field: Schema.String, message: Schema.String }
 ) {}
 
-/** The greatest size of an answer, in bytes. */
 const answer_bytes_max = 1_000_000
 const timeout_ms_default = 10_000
 const api_url_default = "https://slack.com/api"

@@ -82,7 +82,6 @@ const unreadable: IngressAnswer = { status: 400, body: "the request cannot be re
 /** The answer after which Slack sends the same request again. */
 const later: IngressAnswer = { status: 503, body: "try again" }
 
-/** Whether Slack signed the request, and did so within the last 300 s. */
 const isSigned = (
   secret: Redacted.Redacted,
   { body, headers }: Parameters<IngressHandler>[0],
@@ -136,7 +135,6 @@ const decodeSaid = Schema.decodeUnknownOption(Said)
 const decodeClicked = Schema.decodeUnknownOption(Clicked)
 const isApprovalId = Schema.is(ApprovalId)
 
-/** What the handlers need. */
 interface Surface {
   readonly config: SlackConfig["Service"]
   readonly call: SlackCall
@@ -153,10 +151,7 @@ interface Surface {
 const courtesy = (call: ReturnType<SlackCall>): Effect.Effect<void> =>
   Effect.ignore(Effect.timeoutOption(call, courtesy_ms))
 
-/**
- * The subtypes of new messages of a person: a reply that is also sent to the channel, one with files, and one by `/me`
- * (https://docs.slack.dev/reference/events/message).
- */
+/** Of a person: a reply also sent to the channel, with files, by `/me` (https://docs.slack.dev/reference/events/message). */
 const said_subtypes: ReadonlySet<string | undefined> = new Set([
   undefined,
   "thread_broadcast",
@@ -223,7 +218,6 @@ const hear = (surface: Surface, said: Said) =>
     )
   })
 
-/** The form in which the HTTP API takes it. */
 const decisionOf = (action: string, user: string): AnyDecision | undefined => {
   switch (action) {
     case approve_action:

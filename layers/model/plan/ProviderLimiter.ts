@@ -34,7 +34,6 @@ export const limits_default: ProviderLimits = {
   wait_ms_max: 300_000
 }
 
-/** A request's place in the queue, which becomes its permit. */
 interface Ticket {
   readonly tokens: number
   state: "waiting" | "held" | "left"
@@ -75,10 +74,7 @@ export class ProviderLimiter {
     this.#tokens = limits.tokens_per_minute
   }
 
-  /**
-   * The most tokens below 0: what is refilled in a minute less than the longest wait, and at least in one. A count that is wrong
-   * closes the provider no longer than that.
-   */
+  /** The most tokens below 0, so that a wrong count closes the provider no longer than the longest wait less a minute. */
   get #least(): number {
     const { tokens_per_minute, wait_ms_max } = this.#limits
     return -tokens_per_minute * Math.max(1, wait_ms_max / 60_000 - 1)
@@ -129,7 +125,6 @@ export class ProviderLimiter {
     })
   }
 
-  /** Waits until the ticket has become a permit. */
   #granted(ticket: Ticket): Effect.Effect<void, ModelError> {
     return Effect.suspend(() =>
       ticket.state === "held"
@@ -176,7 +171,6 @@ export class ProviderLimiter {
     this.#tokens = Math.min(tokens_per_minute, this.#tokens + (passed * tokens_per_minute) / 60_000)
   }
 
-  /** Grants permits in the order of the queue as long as permits are available. */
   #grant(now: number): void {
     const { concurrent_max, tokens_per_minute } = this.#limits
     this.#fill(now)
@@ -193,7 +187,6 @@ export class ProviderLimiter {
     }
   }
 
-  /** Wakes the new first request in the queue, so that it computes its wait. */
   #wakeFirst(): void {
     const first = this.#line[0]
     if (first !== undefined) Deferred.doneUnsafe(first.wakeup, Effect.void)
@@ -272,7 +265,6 @@ export const banned = (name: string, retry_after_ms: number): ModelError =>
     retry_after_ms
   })
 
-/** The assumed tokens of an answer if nothing is known about it. */
 const answer_tokens = 500
 
 const withoutFiles = (text: string, parts: ReadonlyArray<Part>): string =>
@@ -284,7 +276,6 @@ const tokensOfFiles = (entry: TranscriptEntry): number => {
   return tokens
 }
 
-/** Roughly the text of an entry that a model reads: names, arguments and texts. */
 const textOf = (entry: TranscriptEntry): string => {
   switch (entry.role) {
     case "user":
@@ -306,10 +297,7 @@ interface Counted {
   last: TranscriptEntry | undefined
 }
 
-/**
- * Estimates the tokens of a request before any provider has counted them. Each entry of a transcript is counted only once, because
- * a frame's transcript only grows at its end.
- */
+/** Estimates the tokens of a request. Each entry is counted only once, because a frame's transcript only grows at its end. */
 export class PromptEstimate {
   readonly #tokenizer: Tokenizer
   readonly #transcripts = new WeakMap<ReadonlyArray<TranscriptEntry>, Counted>()

@@ -34,7 +34,6 @@ interface Services {
   readonly estimate: PromptEstimate | undefined
 }
 
-/** What one turn has done so far, across all its attempts. */
 interface Progress {
   readonly request: ModelRequest
   readonly sink: (delta: ModelDelta) => void
@@ -77,7 +76,6 @@ const rejected = (
 const countedTokens = (turn: Turn): number | undefined =>
   turn.usage === undefined ? undefined : turn.usage.input_tokens + turn.usage.output_tokens
 
-/** One request to one model, with a permit of its provider, through its circuit. */
 const attempt = (services: Services, model: PlannedModel, progress: Progress) => {
   const { breaker, clock, estimate, retry } = services
   const { request, streamed } = progress
@@ -120,7 +118,6 @@ const attempt = (services: Services, model: PlannedModel, progress: Progress) =>
   ).pipe(Effect.mapError((error) => rejected(model.name, error)))
 }
 
-/** How long to wait after the n-th attempt at a model, n from 1. */
 const waitMs = (retry: ModelRetry, n: number, wait: number) =>
   Effect.map(Random.next, (chance) => {
     const doubled = Math.min(retry.backoff_initial_ms * 2 ** (n - 1), retry.backoff_ms_max)
@@ -157,10 +154,7 @@ const note = (services: Services, { attempts, span }: Progress, model: string, e
     "troupe.model.error": error.message
   })
 
-/**
- * Waits until the provider may be asked, as it told this run or another. Fails, with the time that is left, where that is longer
- * than the bound.
- */
+/** Waits until the provider may be asked, as it told this run or another. Fails where that takes longer than the bound. */
 const waitOut = Effect.fnUntraced(function* (
   { bans, clock, retry }: Services,
   { name }: PlannedModel
@@ -170,7 +164,6 @@ const waitOut = Effect.fnUntraced(function* (
   if (left > 0) yield* Effect.sleep(yield* waitMs(retry, 1, left))
 })
 
-/** Attempts at one model until one succeeds or no other is worth it. */
 const persist = Effect.fnUntraced(function* (
   services: Services,
   model: PlannedModel,
@@ -193,7 +186,6 @@ const persist = Effect.fnUntraced(function* (
   }
 })
 
-/** The models for a request, first to last. */
 const candidates = (plan: ModelPlan, wanted: string | undefined): ReadonlyArray<PlannedModel> => {
   if (wanted === undefined) return plan.models
   const at = plan.models.findIndex(({ model, name }) => name === wanted || model === wanted)

@@ -101,7 +101,6 @@ interface Attempt {
   readonly warn: ClientWarnings.Warn
 }
 
-/** Requests a turn whole, without streaming. */
 const generateWhole = Effect.fnUntraced(function* (
   { model, options, provider, warn }: Attempt,
   assembly: TurnAssembly,
@@ -146,7 +145,6 @@ const failureIn = (part: LanguageModelV4StreamPart): unknown => {
   return part.type === "raw" ? exceptionIn(part.rawValue) : undefined
 }
 
-/** Requests a turn as a stream of parts, or whole if the provider does not stream. */
 const streamed = Effect.fnUntraced(function* (
   each: Attempt,
   assembly: TurnAssembly,
@@ -180,7 +178,6 @@ const streamed = Effect.fnUntraced(function* (
   }
 })
 
-/** The request that continues a paused turn, with the parts that the provider gave before the pause. */
 const continued = (each: Attempt, given: ReadonlyArray<AssistantPart>): Attempt => ({
   ...each,
   options: {
@@ -192,10 +189,7 @@ const continued = (each: Attempt, given: ReadonlyArray<AssistantPart>): Attempt 
 /** How long a client may take, after a turn is complete, to free its connection for the next one, in ms. */
 const leave_ms = 1_000
 
-/**
- * Ends the request of a turn, at once if the turn failed or was interrupted. It cancels the stream and aborts the request,
- * because a client may ignore one of them.
- */
+/** Cancels the stream and aborts the request, because a client may ignore one of them; at once if the turn did not succeed. */
 const leave = (
   exit: Exit.Exit<unknown, unknown>,
   abort: AbortController,
@@ -206,10 +200,6 @@ const leave = (
   reader?.cancel().catch(() => {})
 }
 
-/**
- * One turn, from its first byte to its last part: one request, or more if the provider pauses. The request has ended when the
- * turn has, however it ends.
- */
 const attempt = (given: Attempt) =>
   Effect.suspend(() => {
     const each = { ...given, options: wellFormed(given.options) }
@@ -270,7 +260,6 @@ const tokenOf = Effect.fnUntraced(function* (tool: ProviderTool) {
   })
 })
 
-/** An agent's provider tools in the form that the model's client takes, including their tokens. */
 const sentTools = Effect.fnUntraced(function* (
   model: LanguageModelV4,
   { agent, provider_tools, tools }: ProviderToolUse

@@ -19,10 +19,7 @@ import * as ResilientModelGateway from "../plan/ResilientModelGateway.ts"
 /** `provider/model`, or a model object of an AI SDK package (`LanguageModelV4`). */
 export type ModelChoice = string | LanguageModelV4
 
-/**
- * Values of environment variables with secret names, which a client's errors must not show. The key inside a model object cannot
- * be read, so it cannot be hidden by itself.
- */
+/** Of environment variables with secret names. The key inside a model object cannot be read, so it is not hidden by itself. */
 const secretsOf = (env: NodeJS.ProcessEnv): ReadonlyArray<string> =>
   Object.entries(env).flatMap(([name, value = ""]) =>
     value.length >= secret_units_min && isSecretName(name) ? [value] : []

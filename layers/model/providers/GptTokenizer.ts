@@ -20,10 +20,7 @@ const load = (encoding: Encoding) =>
 /** Counts special tokens of the vocabulary that occur in a text as plain text. */
 const plainly = { disallowedSpecial: new Set<string>() }
 
-/**
- * Texts are counted in pieces of this many UTF-16 units. The package merges a run of letters in quadratic time: 50,000
- * ideographs without a space take it 20 s. A piece adds at most one token.
- */
+/** The package merges a run of letters in quadratic time: 50,000 ideographs take it 20 s. A piece adds at most one token. */
 const piece_units = 512
 
 const make = Effect.fnUntraced(function* (encoding: Encoding) {

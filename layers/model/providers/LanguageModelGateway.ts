@@ -129,7 +129,6 @@ const messageOf = (entry: Entry): Message => {
 
 type Tools = Record<string, Tool.Any>
 
-/** The tools as the model is shown them, without handlers. */
 const toolkitOf = (tools: ReadonlyArray<ModelTool>): Toolkit.WithHandler<Tools> => {
   const kit = Toolkit.make(
     ...tools.map((tool) =>
@@ -242,7 +241,6 @@ interface Request extends Pick<ModelCall, "model" | "options" | "toolkit"> {
   readonly toolChoice: LanguageModel.ToolChoice<string>
 }
 
-/** One request, from its first part to its last. */
 const heard = Effect.fnUntraced(function* (
   assembly: TurnAssembly,
   { model, options, toolChoice, toolkit }: Request,

@@ -40,7 +40,6 @@ export interface ModelConfig {
   readonly tokens_per_minute: number
 }
 
-/** The default URL of each provider. A compatible one has no default. */
 const addresses: Readonly<Partial<Record<ProviderName, string>>> = {
   openai: "https://api.openai.com/v1",
   "openai-responses": "https://api.openai.com/v1",
@@ -64,7 +63,6 @@ const textOf = (name: string): Effect.Effect<string | undefined, ModelError> =>
     Effect.catchTag("ConfigError", () => refused(`${name} cannot be read`))
   )
 
-/** The names of the variables with a provider's URL and key. */
 interface Variables {
   readonly base_url: string
   readonly key: string
@@ -75,7 +73,6 @@ const troupe_variables: Variables = {
   key: "TROUPE_MODEL_API_KEY"
 }
 
-/** The variables that the providers' own packages read. */
 const own_variables: Readonly<Record<ProviderName, Variables>> = {
   "openai-compatible": troupe_variables,
   openai: { base_url: "OPENAI_BASE_URL", key: "OPENAI_API_KEY" },
@@ -187,13 +184,9 @@ export const fromEnv: Effect.Effect<ModelConfig | undefined, ModelError> = Effec
   }
 })
 
-/** Matches a name `provider/model`. */
 const parts = /^([^/]*)\/(\S{1,200})$/
 
-/**
- * The model for a name whose provider is a package with its own variables, such as `mistral/mistral-large-latest`; undefined for
- * other names.
- */
+/** The model of a packaged provider, such as `mistral/mistral-large-latest`; undefined for other names. */
 export const packagedOf = (name: string): Effect.Effect<PackagedModel | undefined, ModelError> => {
   const [, prefix, model] = parts.exec(name) ?? []
   return prefix === undefined || model === undefined
@@ -205,10 +198,7 @@ export const packagedOf = (name: string): Effect.Effect<PackagedModel | undefine
       )
 }
 
-/**
- * The configuration for a name such as `anthropic/claude-sonnet-4-5`. Everything else comes from the environment, in the
- * variables that the provider's own package reads. Fails with kind `configuration` if the name or a variable cannot be used.
- */
+/** Of a name such as `anthropic/claude-sonnet-4-5`, with all else from the variables that the provider's own package reads. */
 export const fromName = Effect.fnUntraced(function* (name: string) {
   const [, prefix, model] = parts.exec(name) ?? []
   const provider = providers.find((each) => each === prefix)

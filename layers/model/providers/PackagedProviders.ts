@@ -184,10 +184,7 @@ type Read = (name: string) => Effect.Effect<Redacted.Redacted<string> | undefine
 /** Whether a variable's value is a secret. The others say where the provider is. */
 const isSecret = (name: string): boolean => /KEY|TOKEN/.test(name)
 
-/**
- * The model for a provider's name; undefined if it is not one of these providers. Fails with kind `configuration` if a variable
- * that it needs is not set, or its package is not installed.
- */
+/** Undefined = another provider. Fails where a variable that it needs is not set, or its package is not installed. */
 export const packaged = Effect.fnUntraced(function* (
   prefix: string,
   model: string,

@@ -28,19 +28,14 @@ interface Wire {
   readonly habits?: ProviderHabits
 }
 
-/**
- * Forces the reasoning effort to be sent. The client recognises reasoning models by their names and drops the effort for any
- * other name, such as a deployment's.
- */
+/** The client knows reasoning models by their names, and drops the effort for any other name, such as a deployment's. */
 const reasoning_options = { openai: { forceReasoning: true } }
 
 const isImage = (media_type: string): boolean => media_type.startsWith("image/")
-/** Whether OpenAI and Anthropic accept this type of image. */
 const isUsualImage = (media_type: string): boolean =>
   ["image/png", "image/jpeg", "image/gif", "image/webp"].includes(media_type)
 const isPdf = (media_type: string): boolean => media_type === "application/pdf"
 const isText = (media_type: string): boolean => media_type.startsWith("text/")
-/** Whether chat completions support this type of audio. */
 const isChatAudio = (media_type: string): boolean =>
   ["audio/wav", "audio/mpeg", "audio/mp3"].includes(media_type)
 
@@ -72,10 +67,7 @@ const bedrock_documents: ReadonlySet<string> = new Set([
   "text/plain"
 ])
 
-/**
- * The same of the clients that are packages of their own. Cohere's would send any other file as a text of base64, and xAI's has a
- * form for its address alone.
- */
+/** Of packages of their own. Cohere's would send any other file as a text of base64, and xAI's has a form for its address. */
 const packaged_takes: Readonly<Record<string, NonNullable<ProviderHabits["takes"]>>> = {
   "amazon-bedrock": (media_type) =>
     isUsualImage(media_type) ||
@@ -178,7 +170,6 @@ const wires: Readonly<Record<ProviderName, Wire>> = {
 
 const keyHeaders = ["authorization", "x-api-key", "x-goog-api-key"]
 
-/** Removes the placeholder of an absent key. */
 const keyless =
   (inner: typeof fetch): typeof fetch =>
   (input, init) => {
@@ -196,20 +187,14 @@ const kept_at_bedrock: ProviderHabits = {
   break_point: { bedrock: { cachePoint: { type: "default" } } }
 }
 
-/**
- * The habits for a foreign client. OpenAI's client sends back searches by itself, and xAI's client sends back nothing that the
- * provider ran.
- */
+/** OpenAI's own client sends back searches by itself, and xAI's sends back nothing that the provider ran. */
 const byClient = (habits: ProviderHabits): ProviderHabits => ({
   ...habits,
   takes_back_items: false,
   takes_back_ran: (tool) => tool === "web_search"
 })
 
-/**
- * What a client's models need, by the names that they report for themselves and their provider, such as `openai.responses`.
- * `ours` = this module made the client, with our own fetch.
- */
+/** By the names that models report, such as `openai.responses`. `ours` = this module made the client, with our own fetch. */
 export const habitsOf = (
   { modelId, provider }: Pick<LanguageModelV4, "modelId" | "provider">,
   ours = false

@@ -174,7 +174,6 @@ const makeRecorder = Effect.fnUntraced(function* (tape: Tape, options: RecordOpt
   )
 })
 
-/** The recorded turns that have not been replayed yet, by node and step. */
 type Left = Map<string, Array<RecordedTurn>>
 
 const stepName = (turn: { readonly node_name: string; readonly step_id: number }): string =>
@@ -182,7 +181,6 @@ const stepName = (turn: { readonly node_name: string; readonly step_id: number }
 
 const inputNames = Object.keys(InputDigests.fields) as ReadonlyArray<keyof InputDigests>
 
-/** The inputs that differ from the recorded ones. */
 const differing = (recorded: RecordedTurn, now: RequestDigest): ReadonlyArray<string> =>
   inputNames.filter((name) => recorded.inputs[name] !== now.inputs[name])
 

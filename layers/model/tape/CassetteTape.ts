@@ -157,10 +157,7 @@ interface Chain {
 
 const encoder = new TextEncoder()
 
-/**
- * Digests everything on which a model's answer depends, which excludes run ids, times and the agent's name. If a transcript has
- * grown, only the new entries are digested.
- */
+/** Digests all on which a model's answer depends: no run ids, times or agent. Of a grown transcript only new entries are read. */
 export class RequestDigests {
   readonly #digest: Digest.Digest["Service"]
   /** Hides texts that must not be in a recording. This happens before digesting, so a replay computes the same digests. */

@@ -125,7 +125,6 @@ const deltas = (turn: Turn, options: ScriptOptions): ReadonlyArray<ModelDelta> =
   return list
 }
 
-/** Sends the turn's text to the sink, and ends with the turn. */
 const spoken = (
   given: Turn,
   sink: (delta: ModelDelta) => void,
@@ -156,7 +155,6 @@ const spoken = (
 const describe = (request: ModelRequest): string =>
   `agent ${request.agent}, frame ${request.frame}, step ${request.step}`
 
-/** The script's next turn for a request, and what is left of the script. */
 interface Reader {
   next(request: ModelRequest): ScriptedTurn | undefined
   left(): ReadonlyArray<string>

@@ -88,10 +88,7 @@ const waiting_max = 100
 const waiting = new Map<string, Response>()
 let counted = 0
 
-/**
- * A whole answer to a request for a stream, as some gateways and proxies give. It is thrown through the client, which then reads it
- * as the answer to a request for a whole one, and the provider is not asked twice.
- */
+/** Thrown through a client of streams, which then reads it as the answer to a request for a whole one: nobody is asked twice. */
 export class WholeAnswer extends Error {
   override readonly name = "WholeAnswer"
   /** Send these with the request for a whole answer: it gets this one. */
@@ -119,7 +116,6 @@ const wholeAnswerFor = (init: RequestInit | undefined): Response | undefined => 
   return answer
 }
 
-/** Parses a text whose bounds were checked as JSON; undefined if it is malformed. */
 const parsed = (text: string): unknown => {
   try {
     return JSON.parse(text) as unknown
@@ -255,10 +251,7 @@ class Choices {
   }
 }
 
-/**
- * Puts another text in the place of each line of a stream as the line ends, and of the rest without an end; `end` ends the stream
- * there. Each piece is scanned once, however many a line spans.
- */
+/** `whole` gives what stands in the place of a line as the line ends, `rest` of one without an end; `end` ends the stream there. */
 const byLine = (
   whole: (line: string, end: () => void) => string,
   rest: (line: string) => string
@@ -286,10 +279,7 @@ const byLine = (
   })
 }
 
-/**
- * Inserts a finish reason before `[DONE]` if there was none, and ends the stream there, even if the connection stays open. A
- * stream that was cut stays unfinished.
- */
+/** Inserts a finish reason before `[DONE]`, and ends the stream there, even if the connection stays open. A cut stream stays so. */
 const finished = () => {
   let seen = false
   let choices = false
@@ -329,10 +319,7 @@ const fixed = async ({ body, isJson }: Known): Promise<Fixed> =>
     ? streamOf(await textOf(body))
     : utf8(body).pipeThrough(finished()).pipeThrough(new TextEncoderStream())
 
-/**
- * Sends a request and checks the body against its bounds before it is parsed. Redirects are not followed, so that
- * prompt and key reach only the configured host.
- */
+/** Redirects are not followed, so that prompt and key reach only the configured host. */
 const exchange = async (
   input: Parameters<typeof fetch>[0],
   init: RequestInit | undefined,

@@ -24,7 +24,6 @@ const textOf = (value: unknown): string => (typeof value === "string" ? value : 
 
 type Ran = NonNullable<Found["ran"]>[number]
 
-/** Reads an entry of `executed_tools`: a tool that ran at the provider. */
 const ranOf = (value: unknown): Ran => {
   const tool = record(value)
   const { output, search_results } = tool
@@ -117,7 +116,6 @@ const joined = (one: Entry, two: Entry): Entry => {
   return all
 }
 
-/** Assembles the `reasoning_details` of a message from its pieces. */
 class ReasoningDetails {
   private readonly entries: Array<Entry> = []
 

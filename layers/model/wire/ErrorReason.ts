@@ -42,7 +42,6 @@ export const isFiltered = (error: Entry, names: ReadonlyArray<string>): boolean 
     (name) => typeof name === "string" && filterNames.test(name)
   )
 
-/** Whether the model made a tool call that the provider (Groq) could not parse. */
 const isUseFailed = (names: ReadonlyArray<string>): boolean =>
   names.some((name) => /^tool_use_failed$/i.test(name))
 

@@ -10,18 +10,12 @@ import { eventData, EventStreamParser } from "../../../src/value/EventStreamPars
 import { HiddenNumbers } from "../../../src/value/JsonText.ts"
 import { randomUUID } from "node:crypto"
 
-/**
- * The last events of answers. Some clients wait for the end of the connection, which an endpoint may keep open; others stop reading
- * as soon as they have what they need, which closes the connection if its end comes a moment later.
- */
+/** Some clients wait for the end of a connection that stays open; others stop reading before it, which closes the connection. */
 const last_type = "(?:response\\.(?:completed|incomplete|failed)|message_stop|message-end)"
 const last_name = new RegExp(`^event: ?${last_type}$`)
 const last_begin = new RegExp(`^\\s*\\{\\s*"type"\\s*:\\s*"${last_type}"`)
 
-/**
- * Whether an event, given by its lines and data, ends an answer of chat completions, Responses, Anthropic or Cohere. Gemini has
- * no such event.
- */
+/** Whether an event ends an answer of chat completions, Responses, Anthropic or Cohere. Gemini has no such event. */
 const isLast = (event: ReadonlyArray<string>, data: string): boolean =>
   data === "[DONE]" || last_begin.test(data) || event.some((line) => last_name.test(line))
 
@@ -77,10 +71,7 @@ export interface Known {
   readonly body: ReadableStream<Uint8Array>
 }
 
-/**
- * Tells one JSON value from a stream of events by its first character, because the content type may be wrong. Amazon's streams are
- * frames of bytes, which begin with a zero. An empty body is not JSON.
- */
+/** By its first character, because the content type may be wrong. Amazon's streams are frames of bytes, which begin with a zero. */
 export const kindOf = async (body: ReadableStream<Uint8Array>): Promise<Known> => {
   const reader = body.getReader()
   const read: Array<Uint8Array> = []
@@ -108,15 +99,11 @@ export const kindOf = async (body: ReadableStream<Uint8Array>): Promise<Known> =
   return { isJson: first === 0x7b || first === 0x5b, isFrames: first === 0, body: again }
 }
 
-/**
- * The members in which Gemini, Chat Completions, Anthropic and Bedrock give arguments, as text or as objects. Their clients would
- * alter numbers in them that a double cannot hold; hidden from them, these are judged where arguments are.
- */
+/** Arguments as objects: clients would alter numbers that a double cannot hold, so these are hidden and judged with the arguments. */
 const members = ["args", "arguments", "input"]
 const numbers = new HiddenNumbers(`troupe-${randomUUID()}`, members)
 const withArguments = /"(?:args|arguments|input)"\s*:\s*[{[]/
 
-/** The JSON text of an answer for its client. */
 const hiddenNumbers = (text: string): string =>
   withArguments.test(text) ? numbers.hide(text) : text
 
@@ -153,10 +140,7 @@ class HiddenInEvents {
   }
 }
 
-/**
- * When bytes of an answer last arrived, by the signal of its request. A client of a stream reports only events, but an endpoint may
- * keep a connection alive with comments before its model begins.
- */
+/** When bytes last arrived, by the request's signal: an endpoint may keep a connection alive with comments. */
 const times = new WeakMap<AbortSignal, number>()
 
 /** The time since the last bytes arrived, in ms. Infinity = none have arrived, or the client uses its own fetch. */
@@ -168,10 +152,7 @@ export const sinceBytes = (signal: AbortSignal): number => {
 /** The largest answer, in bytes on the wire. */
 const response_bytes_max = 32_000_000
 
-/**
- * The bounds of an answer. They are deeper than those of arguments, which some providers return as objects, so that a call that
- * is too deep is reported to the model. Of a repeated member the last counts, as in every client.
- */
+/** Deeper than those of arguments, so that a call that is too deep is reported to the model. Of a repeated member the last counts. */
 const bounds_answer: JsonBounds = {
   depth_max: 192,
   values_max: 2_000_000,
@@ -218,7 +199,6 @@ export const boundedBody = (
   })
 }
 
-/** Collects a body that is one JSON text, and passes it on when it is complete and checked. */
 const collected = (): TransformStream<Uint8Array, Uint8Array> => {
   const chunks: Array<Uint8Array> = []
   return new TransformStream({
@@ -238,10 +218,7 @@ const pass = (
   if (bytes !== undefined) controller.enqueue(bytes)
 }
 
-/**
- * Checks each event before its last line is passed on; no client reads an event without that line. The stream ends with the last
- * event.
- */
+/** Checks each event before its last line is passed on; no client reads an event without it. The stream ends with the last event. */
 const events = (onLast: () => void): TransformStream<Uint8Array, Uint8Array> => {
   const decoder = new TextDecoder()
   const parser = new EventStreamParser()

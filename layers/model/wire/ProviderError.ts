@@ -50,10 +50,7 @@ export const exceptionIn = (event: unknown): Record<string, unknown> | undefined
   return undefined
 }
 
-/**
- * Finds the object that contains the reason: `{error: {...}}`, `[{error: {...}}]`, `{response: {error}}`, `{error: "..."}`,
- * `{message}`, `{detail}`.
- */
+/** The reason is in `{error: {...}}`, `[{error: {...}}]`, `{response: {error}}`, `{error: "..."}`, `{message}` or `{detail}`. */
 const errorObject = (body: unknown): Record<string, unknown> => {
   const outer = record(Array.isArray(body) ? body[0] : body)
   const exception = exceptionIn(outer)
@@ -93,7 +90,6 @@ const kinds: ReadonlyArray<readonly [RegExp, Kind | undefined]> = [
   ]
 ]
 
-/** The kind of an error by `code`, `type` or `status`. */
 const kindOfName = (name: string): Kind | undefined => kinds.find(([form]) => form.test(name))?.[1]
 
 const kindOfStatus = (status: number): Kind => {
@@ -104,13 +100,11 @@ const kindOfStatus = (status: number): Kind => {
   return status >= 400 ? "refused" : "transient"
 }
 
-/** Google's `details`, each an object with its own type. */
 const detailsOf = (error: Record<string, unknown>): ReadonlyArray<Record<string, unknown>> => {
   const details = error["details"]
   return Array.isArray(details) ? details.slice(0, 20).map((each) => record(each) ?? {}) : []
 }
 
-/** The provider's names for the error, the most specific first. */
 const names = (error: Record<string, unknown>): ReadonlyArray<string> =>
   [
     ...detailsOf(error).map((detail) => detail["reason"]),
@@ -187,7 +181,6 @@ const aboutKey = (status: number, body: Record<string, unknown>): boolean =>
 const named = (kind: Kind, body: Record<string, unknown>, reason: string) =>
   kind === "refused" ? ownReason(body, names(body), reason) : {}
 
-/** Classifies an answer with an error status. */
 const ofAnswer = (
   error: InstanceType<typeof APICallError>,
   status: number,

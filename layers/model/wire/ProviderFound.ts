@@ -231,10 +231,7 @@ export class ProviderFound {
     return cited.length === 0 ? all : cited
   }
 
-  /**
-   * What was collected; absent members = nothing. An id that the client made up, because the response had none, is replaced by
-   * the use's position.
-   */
+  /** Absent members = nothing. An id that the client made up is replaced by the use's position. */
   found(madeUp?: RegExp): { ran?: ReadonlyArray<ProviderRan>; sources?: ReadonlyArray<Source> } {
     return {
       ...(this.ran.length === 0

@@ -34,9 +34,7 @@ type JSONSchema = NonNullable<
   Extract<LanguageModelV4CallOptions["responseFormat"], { type: "json" }>["schema"]
 >
 
-/**
- * The provider data to send back, unchanged. Data that is not an object of objects did not come from a client and is left out.
- */
+/** The provider data to send back. Data that is not an object of objects did not come from a client and is left out. */
 const optionsOf = (part: object): { providerOptions?: SharedV4ProviderOptions } => {
   const provider = "provider" in part ? part.provider : undefined
   return typeof provider === "object" && provider !== null && !Array.isArray(provider)
@@ -51,7 +49,6 @@ const compactionOf = (part: object): AssistantPart => {
   return { type: "text", text: typeof text === "string" ? text : "", providerOptions }
 }
 
-/** The usual order of a turn's parts: reasoning, text, calls. */
 const usualParts = (entry: AssistantEntry): ReadonlyArray<TurnPart> => [
   ...(entry.reasoning ?? []).map(() => ({ of: "reasoning" }) as const),
   { of: "text", units: entry.text.length },
@@ -64,7 +61,6 @@ const indexOf = (entry: ToolEntry): number =>
 
 const unanswered = "cancelled: this call did not run."
 
-/** The parts of a request from which its prompt is made. */
 type Shown = Pick<ModelRequest, "system" | "history" | "transcript" | "files">
 
 type UserPart = Extract<LanguageModelV4Message, { role: "user" }>["content"][number]
@@ -296,9 +292,7 @@ class PromptBuilder {
     )
   }
 
-  /**
-   * A result with those of its files that the wire format supports inside a result; the others follow the results of the step.
-   */
+  /** A result with the files that the wire format supports inside one; the others follow the results of the step. */
   private withFiles(
     name: string,
     text: string,
@@ -327,10 +321,7 @@ const result = (
   output: LanguageModelV4ToolResultPart["output"]
 ): LanguageModelV4ToolResultPart => ({ type: "tool-result", toolCallId, toolName, output })
 
-/**
- * System text, history and transcript as one prompt for the model of that `origin`. Linear in their length. `refused` is called with
- * the first file of the run that the model does not take.
- */
+/** One prompt for the model of that `origin`. `refused` is called with the first file of the run that the model does not take. */
 export const toPrompt = (
   request: Shown,
   origin?: string,
@@ -366,7 +357,6 @@ const toTools = (tools: ReadonlyArray<ModelTool>): Array<LanguageModelV4Function
     inputSchema: tool.input_schema
   }))
 
-/** The tool choice for this turn, or the error if it is invalid. */
 const toChoice = (request: ModelRequest): LanguageModelV4ToolChoice | ModelError => {
   const choice = request.settings?.tool_choice ?? "auto"
   if (typeof choice === "string" && choice !== "required_first") return { type: choice }
@@ -380,7 +370,6 @@ const toChoice = (request: ModelRequest): LanguageModelV4ToolChoice | ModelError
       })
 }
 
-/** The options of each provider: the gateway's, overridden by the agent's. */
 const toProviderOptions = (
   usual: SharedV4ProviderOptions | undefined,
   agent: ModelSettings["provider_options"] | SharedV4ProviderOptions
@@ -409,10 +398,7 @@ const pastTools = (prompt: LanguageModelV4Prompt): Array<LanguageModelV4Function
   }))
 }
 
-/**
- * Marks the instructions and the last tool for the provider's cache. Both are the same in every turn of an agent, so the prompt
- * can be cached up to each.
- */
+/** For the provider's cache: instructions and tools are the same in every turn of an agent, so the prompt is kept up to each. */
 const markKept = (
   { prompt, tools }: LanguageModelV4CallOptions,
   providerOptions: SharedV4ProviderOptions

@@ -18,10 +18,7 @@ type Form =
 
 type Of<Name extends ProviderTool["tool"]> = Extract<ProviderTool, { tool: Name }>
 
-/**
- * The tools of one provider. A function returns the name of a member that the provider cannot express in place of a form. A tool
- * that the provider does not have is absent.
- */
+/** A function gives the name of a member that the provider cannot express. A tool that the provider does not have is absent. */
 interface Provider {
   /** The provider's name in an agent's settings. */
   readonly name: string
@@ -99,7 +96,6 @@ const anthropic = {
   }
 } satisfies Provider
 
-/** What Google cannot be told of a search or a fetch. */
 const limited = ({
   allowed_domains,
   blocked_domains,
@@ -158,7 +154,6 @@ const vertex: Provider = {
 }
 const vertexClaude: Provider = { name: "anthropic", web_search: anthropic.web_search }
 
-/** The provider, by the name that a client's models report for it. */
 const providerOf = (provider: string): Provider | undefined => {
   if (/^(openai|azure)\.responses$/.test(provider)) return openai
   if (provider.startsWith("anthropic.")) return anthropic
@@ -194,10 +189,7 @@ export interface SentTools {
   readonly options: SharedV4ProviderOptions | undefined
 }
 
-/**
- * One tool for a provider that has none by name: an endpoint whose models run it by themselves, or are told of it by a member
- * of the request, which the agent's settings give.
- */
+/** For a provider without tools by name: its models run it by themselves, or a member of the request in the settings tells them. */
 const bySettings = (key: string, { settings }: ProviderTool): Form | undefined => {
   const own = settings?.[key]
   return own === undefined ? undefined : { options: { [key]: own as Record<string, Json> } }
@@ -243,16 +235,10 @@ export const joinedOptions = (
   return all as SharedV4ProviderOptions
 }
 
-/**
- * Whether the model is a Gemini before 3, which accepts either provider tools or functions; its client would leave the functions
- * out.
- */
+/** A Gemini before 3 accepts either provider tools or functions; its client would leave the functions out. */
 const isEarlyGemini = (model: string): boolean => /gemini-[12](\.|-|$)/.test(model)
 
-/**
- * Translates all of an agent's provider tools for one model, or returns the reason why that is not possible. `tokenOf` gives the
- * token of an MCP server.
- */
+/** The provider tools for one model, or why that is not possible. `tokenOf` gives the token of an MCP server. */
 export const toSent = (
   { modelId, provider }: { readonly provider: string; readonly modelId: string },
   tools: ReadonlyArray<ProviderTool>,
@@ -283,10 +269,7 @@ export const toSent = (
 /** A tool that ran, by the client's name for it, with its MCP server if that is known. */
 export type RanTool = Parameters<typeof providerToolOf>[0]
 
-/**
- * Whether the request offered this tool. Anthropic's remote MCP servers are not in the list of tools: the request names the
- * servers in its options.
- */
+/** Anthropic's remote MCP servers are not in the list of tools: the request names the servers in its options. */
 export const isOffered = ({ options, tools }: SentTools, ran: RanTool): boolean => {
   const kind = providerToolOf(ran)
   return (

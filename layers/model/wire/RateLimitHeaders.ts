@@ -15,10 +15,7 @@ export interface StatedRateLimit {
 /** The headers of an answer, with names in lower case. */
 export type AnswerHeaders = Readonly<Record<string, string | undefined>>
 
-/**
- * Called with the headers of each answer, including failed ones. The gateway calls it and the limiter provides it; the default
- * ignores them.
- */
+/** Called with the headers of each answer, including failed ones. The gateway calls it and the limiter provides it. */
 export const AnswerHeard = Context.Reference<(headers: AnswerHeaders) => void>(
   "troupe/layers/model/AnswerHeard",
   { defaultValue: () => () => {} }
@@ -62,7 +59,6 @@ interface Left {
   readonly reset_ms: number | undefined
 }
 
-/** The limit with the least left, if there are several. */
 const least = (
   headers: AnswerHeaders,
   now: number,

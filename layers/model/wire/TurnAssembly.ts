@@ -54,7 +54,6 @@ const parts_max = 10_000
 const metadata_units_max = 4_000_000
 /** The greatest length of the base64 of all files of a turn, in characters. */
 const file_units_max = 64_000_000
-/** The longest name of a model, in UTF-16 units. */
 const model_units_max = 200
 /** What a UTF-16 unit takes in JSON at most, in bytes: a control character is six. */
 const unit_bytes_max = 6
@@ -72,7 +71,6 @@ type End = Pick<LanguageModelV4GenerateResult, "finishReason" | "usage" | "provi
 export class TurnAssembly {
   private text = ""
   private readonly slots: Array<Slot> = []
-  /** The newest piece of each kind. */
   private readonly newest: { text?: Piece; reasoning?: Piece } = {}
   private reasoning_units = 0
   private argument_units = 0
@@ -80,7 +78,6 @@ export class TurnAssembly {
   private calls = 0
   private files = 0
   private file_units = 0
-  /** True = a call came without arguments. */
   private silent_calls = false
   private model: string | undefined
   private finish: End | undefined
@@ -325,10 +322,7 @@ export class TurnAssembly {
     return withRan(this.slots, (tool) => goesOn && takes.takes_back_ran?.(tool) === true)
   }
 
-  /**
-   * The turn, or the error that it did not finish. `step` is in the ids of calls that came without one; `origin` names the
-   * model that alone gets this turn's provider data back, with what the provider ran as far as it `takes` that back.
-   */
+  /** `step` is in ids of calls that came without one; `origin` alone gets this turn's provider data back, as far as it `takes` it. */
   end(
     step: number,
     requested: string,

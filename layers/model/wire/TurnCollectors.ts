@@ -127,10 +127,7 @@ export class OpenInputs {
 const member = (value: unknown, ...names: ReadonlyArray<string>): unknown =>
   names.reduce((held: unknown, name) => (isRecord(held) ? held[name] : undefined), value)
 
-/**
- * Tools that Amazon's Nova ran by itself in one answer, of which Bedrock's client knows nothing: their use looks like a call of the
- * agent's, and what came of it like a broken event.
- */
+/** Tools that Amazon's Nova ran by itself, of which Bedrock's client knows nothing: a use looks like a call of the agent's. */
 export class NovaTools {
   /** Uses that are not the agent's, by id, with the name of their tool. */
   readonly #uses = new Map<string, string>()

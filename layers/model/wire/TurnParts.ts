@@ -27,10 +27,7 @@ export const ran_part_kind = "troupe.ran"
 export const isCompaction = (provider: SharedV4ProviderMetadata | undefined): boolean =>
   provider?.["anthropic"]?.["type"] === "compaction"
 
-/**
- * The arguments of a call; what is not JSON, or beyond its bounds (128 deep, 20,000 values), is kept as text: the model is
- * told. No text = no arguments, and so is the null that Cohere gives for a tool without any.
- */
+/** What is not JSON, or beyond its bounds, is kept as text. No text = no arguments, and so is the null that Cohere gives. */
 export const argumentsOf = (input: string): Pick<ProposedCall, "arguments" | "malformed"> => {
   if (/^\s*(null)?\s*$/.test(input)) return { arguments: {} }
   const text = restoredNumbers(input)
@@ -90,10 +87,7 @@ export type Slot =
       readonly provider: SharedV4ProviderMetadata | undefined
     }
 
-/**
- * What came of the arguments of a call that must not run: one that nobody closed, or one without any text of arguments in a
- * turn that was cut. Undefined = the arguments are whole.
- */
+/** What came of arguments that must not run: nobody closed the call, or none came in a cut turn. Undefined = they are whole. */
 const cutArguments = (
   { call, empty, open }: Extract<Slot, { of: "call" }>,
   ended: boolean
@@ -105,11 +99,7 @@ const cutArguments = (
 /** What a turn keeps of calls that the provider ran, in characters of JSON; above it, nothing of them goes back. */
 const ran_units_max = 400_000
 
-/**
- * The slots without those of calls that the provider ran, or with those of the tools that `keeps` says which have a call and a
- * result, as plain JSON. They are kept of a turn that its run goes on from: a provider looks for what it found, and checks its
- * reasoning about it.
- */
+/** Without what the provider ran, or with the calls and results of the tools that `keeps` names: a run that goes on needs them. */
 export const withRan = (
   all: ReadonlyArray<Slot>,
   keeps: (tool: string) => boolean
@@ -136,10 +126,7 @@ export const withRan = (
   })
 }
 
-/**
- * The same of a provider that takes back the items of its answers, by id: each stands where its call came. An item without a
- * call of its client is not kept.
- */
+/** The same of items of answers, by id: each stands where its call came. An item without a call of its client is not kept. */
 export const withItemsRan = (
   slots: ReadonlyArray<Slot>,
   items: ReadonlyMap<string, OutputItem>,
