@@ -30,7 +30,7 @@ import {
   referenceIdentity,
   ToolConfigRefused
 } from "../../src/call/ToolConfig.ts"
-import { present } from "../../src/value/PlainObject.ts"
+import { defined } from "../../src/value/PlainObject.ts"
 import { cutText } from "../../src/value/CutText.ts"
 import type { ToolError } from "../../src/error/ToolError.ts"
 import { isToolError, ToolTransientError } from "../../src/error/ToolError.ts"
@@ -166,7 +166,7 @@ const governanceOf = (tool: ResolvedTool, bound: string, endpoint: string, timeo
     effect_description: effectOf(tool, endpoint),
     ...(id.length <= 64 ? { tags: [id] } : undefined),
     ...(target._tag === "Gateway" ? { text_result: true } : undefined),
-    ...present({ permission, needs_approval })
+    ...defined({ permission, needs_approval })
   } satisfies Governance
 }
 

@@ -5,11 +5,11 @@
 import { Effect, Exit, Layer, Tracer } from "effect"
 import type { ModelError, ModelRequest } from "../../services/ModelGateway.ts"
 import { ModelGateway } from "../../services/ModelGateway.ts"
-import { present } from "../../src/value/PlainObject.ts"
+import { defined } from "../../src/value/PlainObject.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
 
 const asked = ({ agent, frame, model, run, settings, step, trace_id }: ModelRequest) =>
-  present({
+  defined({
     "gen_ai.operation.name": "chat",
     "gen_ai.agent.name": agent,
     "gen_ai.request.model": model,
@@ -24,7 +24,7 @@ const asked = ({ agent, frame, model, run, settings, step, trace_id }: ModelRequ
 /** Spans have counts and names, never the text of prompts or answers. */
 const answered = (span: Tracer.Span, turn: Turn): void => {
   const { calls, finish, model, usage } = turn
-  const attributes = present({
+  const attributes = defined({
     "gen_ai.response.model": model,
     "gen_ai.response.finish_reasons": [finish],
     "troupe.calls": calls.length,

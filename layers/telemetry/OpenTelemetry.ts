@@ -3,7 +3,7 @@
  * without one. Neither is loaded unless it is asked for, and a collector that is away costs no run anything.
  */
 import { Cause, ConfigProvider, Effect, Exit, Layer, Option, Tracer } from "effect"
-import { present } from "../../src/value/PlainObject.ts"
+import { defined } from "../../src/value/PlainObject.ts"
 import { truncateUnits } from "../../src/value/CutText.ts"
 import type { Exception } from "../../src/error/Exception.ts"
 import { exceptionFrom, unreadableException } from "../../src/error/Exception.ts"
@@ -141,7 +141,7 @@ export const exporterVariables = (
     OTEL_SERVICE_NAME: service,
     OTEL_RESOURCE_ATTRIBUTES: attributes && listOf(attributes)
   }
-  Object.assign(all, present(options))
+  Object.assign(all, defined(options))
   const isNamed = [
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     ...signals.map((signal) => `OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`)

@@ -6,7 +6,7 @@
 import { Schema, Struct } from "effect"
 import type { RetryConfig } from "../tool/RetryPolicy.ts"
 import { RetryPolicy } from "../tool/RetryPolicy.ts"
-import { present } from "../value/PlainObject.ts"
+import { defined } from "../value/PlainObject.ts"
 import { schemaFault } from "../schema/SchemaShape.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject, isUnsafeName } from "./BodyPath.ts"
@@ -117,7 +117,7 @@ export interface Repeating {
 }
 
 export const repeatingOf = ({ idempotent, retry }: Repeating): Repeating =>
-  present({ idempotent, retry })
+  defined({ idempotent, retry })
 
 export const CallMethod = Schema.Literals(["GET", "POST", "PUT", "PATCH", "DELETE"])
 export type CallMethod = typeof CallMethod.Type

@@ -3,7 +3,7 @@
  * that cannot work is refused here, before anything runs.
  */
 import { Result, Struct } from "effect"
-import { present } from "../value/PlainObject.ts"
+import { defined } from "../value/PlainObject.ts"
 import type { Permission } from "../tool/SideEffects.ts"
 import { permissionOf } from "../tool/SideEffects.ts"
 import { partsConflict } from "./BodyAssembly.ts"
@@ -236,7 +236,7 @@ const directTarget = (
 const permissionsOf = ({
   needs_approval,
   permission
-}: Pick<ToolConfig, "needs_approval" | "permission">) => present({ permission, needs_approval })
+}: Pick<ToolConfig, "needs_approval" | "permission">) => defined({ permission, needs_approval })
 
 /** The permission of an op: the configuration's, or else the catalogue's if that is not the default of its kind of tool. */
 const opPermission = (op: PlatformOp, config: PlatformTool) => {

@@ -12,7 +12,7 @@ import type { AiError } from "effect/ai"
 import { truncateUnits, wellFormed } from "../../../src/value/CutText.ts"
 import type { ModelDelta, ModelRequest, ModelTool } from "../../../services/ModelGateway.ts"
 import { ModelError, ModelGateway } from "../../../services/ModelGateway.ts"
-import { present, withDefaults } from "../../../src/value/PlainObject.ts"
+import { defined, withDefaults } from "../../../src/value/PlainObject.ts"
 import type { StreamedPart } from "./LanguageModelParts.ts"
 import { partOf } from "./LanguageModelParts.ts"
 import { isUnreadableCall, unreadableTurn } from "../wire/ErrorReason.ts"
@@ -211,7 +211,7 @@ const ofAiError = (error: AiError.AiError): ModelError => {
   return new ModelError({
     kind,
     message: truncateUnits(explained === "" ? message : `${message}: ${explained}`, 500),
-    ...present({
+    ...defined({
       reason,
       retry_after_ms:
         retryAfter === undefined || kind !== "transient"

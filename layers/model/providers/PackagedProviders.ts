@@ -6,7 +6,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider"
 import { Effect, Redacted } from "effect"
 import { ModelError } from "../../../services/ModelGateway.ts"
-import { present } from "../../../src/value/PlainObject.ts"
+import { defined } from "../../../src/value/PlainObject.ts"
 import { chatFetch, geminiFetch, wireFetch } from "../wire/ChatWire.ts"
 import { loadPeer } from "./LoadPeer.ts"
 
@@ -39,7 +39,7 @@ const azure: Packaged = {
         const apiVersion = values["AZURE_API_VERSION"]
         const useDeploymentBasedUrls = isDated(apiVersion)
         const client = createAzure({
-          ...present({
+          ...defined({
             apiKey: values["AZURE_API_KEY"],
             resourceName: values["AZURE_RESOURCE_NAME"],
             baseURL: values["AZURE_BASE_URL"],
@@ -62,7 +62,7 @@ const vertex: Packaged = {
       loadPeer("@ai-sdk/google-vertex", () => import("@ai-sdk/google-vertex")),
       ({ createGoogleVertex }) =>
         createGoogleVertex({
-          ...present({
+          ...defined({
             apiKey: values["GOOGLE_VERTEX_API_KEY"],
             project: values["GOOGLE_VERTEX_PROJECT"],
             location: values["GOOGLE_VERTEX_LOCATION"],
@@ -85,7 +85,7 @@ const bedrock: Packaged = {
       loadPeer("@ai-sdk/amazon-bedrock", () => import("@ai-sdk/amazon-bedrock")),
       ({ createAmazonBedrock }) =>
         createAmazonBedrock({
-          ...present({
+          ...defined({
             region: values["AWS_REGION"],
             apiKey: values["AWS_BEARER_TOKEN_BEDROCK"],
             accessKeyId: values["AWS_ACCESS_KEY_ID"],
@@ -121,7 +121,7 @@ const keyed = <A>(
       Effect.map(loadPeer(name, load), (module) =>
         // A client would take an undefined option for a value.
         client(module, {
-          ...present({ apiKey: values[key], baseURL: values[url] }),
+          ...defined({ apiKey: values[key], baseURL: values[url] }),
           fetch: wireFetch
         })
       )

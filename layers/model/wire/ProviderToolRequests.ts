@@ -7,7 +7,7 @@ import type { ModelSettings } from "../../../src/agent/ModelSettings.ts"
 import type { ProviderTool } from "../../../src/agent/ProviderTools.ts"
 import { providerToolId, providerToolOf } from "../../../src/agent/ProviderTools.ts"
 import type { Json } from "../../../src/value/Canonical.ts"
-import { present } from "../../../src/value/PlainObject.ts"
+import { defined } from "../../../src/value/PlainObject.ts"
 
 type Args = Readonly<Record<string, unknown>>
 
@@ -30,7 +30,7 @@ interface Provider {
 }
 
 const serverArgs = ({ server, tools, url }: Of<"mcp">, token: string | undefined) =>
-  present({ serverLabel: server, serverUrl: url, allowedTools: tools, authorization: token })
+  defined({ serverLabel: server, serverUrl: url, allowedTools: tools, authorization: token })
 
 const no_stores = "no stores: name at least one"
 
@@ -38,7 +38,7 @@ const openai: Provider = {
   name: "openai",
   web_search: ({ allowed_domains, blocked_domains, uses_max }, settings) => {
     if (uses_max !== undefined) return "uses_max"
-    const filters = present({ allowedDomains: allowed_domains, blockedDomains: blocked_domains })
+    const filters = defined({ allowedDomains: allowed_domains, blockedDomains: blocked_domains })
     const filtered = Object.keys(filters).length === 0 ? undefined : { filters }
     return { id: "openai.web_search", args: { ...settings, ...filtered } }
   },
@@ -48,7 +48,7 @@ const openai: Provider = {
       ? no_stores
       : {
           id: "openai.file_search",
-          args: { ...settings, ...present({ vectorStoreIds: stores, maxNumResults: results_max }) },
+          args: { ...settings, ...defined({ vectorStoreIds: stores, maxNumResults: results_max }) },
           // Without it the provider says that it searched, and not what it found.
           options: { openai: { include: ["file_search_call.results"] } }
         },
@@ -70,7 +70,7 @@ const domains = ({
   blocked_domains,
   uses_max
 }: Of<"web_search"> | Of<"web_fetch">) =>
-  present({ allowedDomains: allowed_domains, blockedDomains: blocked_domains, maxUses: uses_max })
+  defined({ allowedDomains: allowed_domains, blockedDomains: blocked_domains, maxUses: uses_max })
 
 const anthropic = {
   name: "anthropic",
@@ -115,7 +115,7 @@ const google = {
       ? no_stores
       : {
           id: "google.file_search",
-          args: { ...settings, ...present({ fileSearchStoreNames: stores, topK: results_max }) }
+          args: { ...settings, ...defined({ fileSearchStoreNames: stores, topK: results_max }) }
         }
 } satisfies Provider
 
@@ -127,7 +127,7 @@ const xai: Provider = {
           id: "xai.web_search",
           args: {
             ...settings,
-            ...present({ allowedDomains: allowed_domains, excludedDomains: blocked_domains })
+            ...defined({ allowedDomains: allowed_domains, excludedDomains: blocked_domains })
           }
         }
       : "uses_max",
@@ -137,7 +137,7 @@ const xai: Provider = {
       ? no_stores
       : {
           id: "xai.file_search",
-          args: { ...settings, ...present({ vectorStoreIds: stores, maxNumResults: results_max }) }
+          args: { ...settings, ...defined({ vectorStoreIds: stores, maxNumResults: results_max }) }
         },
   mcp: (tool, settings, token) => ({
     id: "xai.mcp",
