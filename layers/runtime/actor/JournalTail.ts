@@ -215,14 +215,15 @@ export class JournalTail {
     const { entries, run } = whole
     watcher.follow(run, ordinal)
     watcher.committed.reached(ordinal, entries.length)
-    const items: Array<EventItem> = []
-    for (const entry of entries) {
-      const item: EventItem = { _tag: "Event", run, ordinal, entry }
-      this.#advanceTo(item)
-      items.push(item)
-    }
+    const items: Array<FeedItem> = []
+    for (const entry of entries) this.#give(items, { _tag: "Event", run, ordinal, entry })
     this.#isUnread = false
     return { items, isLast: true, isMoreDue: false }
+  }
+
+  #give(items: Array<FeedItem>, item: EventItem): void {
+    this.#advanceTo(item)
+    items.push(item)
   }
 
   #advanceTo({ entry, ordinal, run }: EventItem): void {
@@ -286,11 +287,7 @@ export class JournalTail {
         "RunQuarantined",
         (fault) => (isOver(task) ? entriesAfterFault(fault, task, self.#seq) : Effect.fail(fault))
       )
-      for (const entry of entries) {
-        const item: EventItem = { _tag: "Event", run, ordinal, entry }
-        self.#advanceTo(item)
-        items.push(item)
-      }
+      for (const entry of entries) self.#give(items, { _tag: "Event", run, ordinal, entry })
       if (entries.length === 0) self.#isEnded = isOver(task)
       if (task.status === "pending") {
         // What there is of it is shown first.

@@ -53,21 +53,10 @@ interface Counts {
   readonly lost: number
 }
 
-export interface Recorder {
-  readonly observe: ToolCallObserver
-  /** Records attempts that were followed by another; the end of the last one is recorded as the call's. */
-  readonly attempted: ToolAttemptObserver
-  readonly counts: () => Counts
-  /** Is the store open? */
-  readonly isOpen: () => boolean
-  /** Stores what waits, at most `ms` long, then closes the store. Records nothing more. */
-  readonly stop: (ms: number) => Effect.Effect<void, RecordingTimeout>
-}
-
 /** Records of one write. */
 const batch_max = 50
 
-class Recording implements Recorder {
+export class Recorder {
   readonly #config: RecorderConfig
   readonly #open: Open
   readonly #clock: Clock.Clock
@@ -92,6 +81,7 @@ class Recording implements Recorder {
 
   readonly observe: ToolCallObserver = (fact) => this.#keep((ns) => recordOf(fact, ns))
 
+  /** Records attempts that were followed by another; the end of the last one is recorded as the call's. */
   readonly attempted: ToolAttemptObserver = (attempt) => {
     if (attempt.willRetry) this.#keep((ns) => recordOfRetried(attempt, ns))
   }
@@ -115,8 +105,10 @@ class Recording implements Recorder {
 
   readonly counts = (): Counts => ({ ...this.#counts })
 
+  /** Is the store open? */
   readonly isOpen = (): boolean => this.#store !== undefined
 
+  /** Stores what waits, at most `ms` long, then closes the store. Records nothing more. */
   readonly stop = (ms: number): Effect.Effect<void, RecordingTimeout> =>
     Effect.suspend(() => {
       this.#stopping = true
@@ -138,12 +130,12 @@ class Recording implements Recorder {
 
   /** Stores until it is stopped and nothing is left. */
   run(): Effect.Effect<void, never, Scope.Scope> {
-    return Effect.map(Effect.forkScoped(Recording.#loop(this)), (fiber) => {
+    return Effect.map(Effect.forkScoped(Recorder.#loop(this)), (fiber) => {
       this.#worker = fiber
     })
   }
 
-  static readonly #loop = Effect.fnUntraced(function* (self: Recording) {
+  static readonly #loop = Effect.fnUntraced(function* (self: Recorder) {
     for (;;) {
       if (self.#waiting.length === 0) {
         if (self.#stopping) return
@@ -217,7 +209,7 @@ export const make = Effect.fnUntraced(function* (
   open: Open
 ): Effect.fn.Return<Recorder, never, Scope.Scope> {
   const config = yield* RecorderConfig
-  const recorder = new Recording(config, open, yield* Clock.Clock)
+  const recorder = new Recorder(config, open, yield* Clock.Clock)
   yield* recorder.run()
   return recorder
 })

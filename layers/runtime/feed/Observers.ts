@@ -5,7 +5,6 @@
  */
 import type { Clock } from "effect"
 import { Cause, Effect, Predicate, Metric } from "effect"
-import type { Spending } from "../../../src/cost/Spending.ts"
 import type { FrameId, RunId } from "../../../src/value/Ids.ts"
 import { rootFrame } from "../../../src/value/Ids.ts"
 import type { Amendment, RunNotFound } from "../../../src/run/RunCommand.ts"
@@ -115,12 +114,9 @@ const observeTurns = (
           } else if (event._tag === "CallSettled" || event._tag === "CallUnknown") {
             if (event.spent === undefined) continue
             const frame = state.calls.get(event.call)?.frame ?? rootFrame
-            notifySpent(
-              observers,
-              usageSubjectOf(run, state, frame, events, at),
-              event.spent,
-              report
-            )
+            const where = usageSubjectOf(run, state, frame, events, at)
+            const { tool, uses } = event.spent
+            for (const use of uses) notifyEach(observers, { ...where, ...use, tool }, report)
           }
         }
       }
@@ -170,15 +166,6 @@ const usedBy = (where: UsageSubject, { cost, model, usage }: ModelTurned): Model
   ...(usage === undefined ? undefined : { usage }),
   ...(cost === undefined ? undefined : { cost })
 })
-
-const notifySpent = (
-  observers: ReadonlyArray<ModelTurnObserver>,
-  where: UsageSubject,
-  { tool, uses }: Spending,
-  report: ReportFault
-) => {
-  for (const use of uses) notifyEach<ModelUsed>(observers, { ...where, ...use, tool }, report)
-}
 
 /** Amends a run, and calls `onDurable` with the events of the amendment once they are durable. */
 export const amend = <A, E>(

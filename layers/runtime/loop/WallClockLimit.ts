@@ -10,13 +10,7 @@ import type { LoopServices } from "./LoopServices.ts"
 
 type Services = Pick<LoopServices, "clock" | "deadlines">
 
-export interface WallClockLimit {
-  /** Sets the timer by the state: an extension moves it, and while the run waits only for people there is none. */
-  readonly check: (state: RunState) => void
-  /** How long the run has been at work until now, in ms. */
-  readonly worked: () => number
-  readonly stop: () => void
-}
+export type WallClockLimit = ReturnType<typeof make>
 
 interface Worked {
   readonly state: RunState
@@ -45,7 +39,7 @@ export const make = (
   { clock, deadlines }: Services,
   { last_append_at, state, worked_ms }: Worked,
   wake: () => void
-): WallClockLimit => {
+) => {
   const now = () => clock.currentTimeMillisUnsafe()
   let spent = worked_ms
   /** Since when time counts; undefined while it does not. */
@@ -58,7 +52,8 @@ export const make = (
     due = undefined
   }
   return {
-    check: (state) => {
+    /** Sets the timer by the state: an extension moves it, and while the run waits only for people there is none. */
+    check: (state: RunState): void => {
       const working = state.ended === undefined && !isParkable(state)
       if (!working) {
         if (since !== undefined) spent += Math.max(0, now() - since)
@@ -73,7 +68,8 @@ export const make = (
       due = at
       cancel = deadlines.after(Math.max(0, at - now()), wake)
     },
-    worked: () => (since === undefined ? spent : spent + Math.max(0, now() - since)),
+    /** How long the run has been at work until now, in ms. */
+    worked: (): number => (since === undefined ? spent : spent + Math.max(0, now() - since)),
     stop: disarm
   }
 }

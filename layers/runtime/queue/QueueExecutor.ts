@@ -6,14 +6,11 @@
  * 2. For a call that an earlier delivery began and that may not be done twice, its outcome is what its tool says, or unknown.
  * 3. A call that has expired is answered with an error.
  */
-import type { Scope } from "effect"
 import { Cause, Clock, Effect, Exit } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import type { Policy } from "../../../src/permission/Policy.ts"
-import type { MisdeclaredPolicy } from "../../../src/permission/PolicyCheck.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { CallMessage } from "../../../src/queue/CallMessage.ts"
-import type { ToolSpec } from "../../../src/tool/ToolSpec.ts"
 import { isRepeatable } from "../../../src/tool/ToolSpec.ts"
 import { replyOf } from "../../../src/queue/ToolMessage.ts"
 import { PermissionPolicy } from "../../../services/PermissionPolicy.ts"
@@ -21,7 +18,7 @@ import { ToolAttemptObservers } from "../../../services/ToolAttemptObserver.ts"
 import type { ToolDelivery } from "../../../services/ToolQueue.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import type { CallHost, AgentTool } from "../tool/CallHost.ts"
-import { validatePolicy } from "../tool/CheckedPolicy.ts"
+import { validatePolicy } from "../tool/GovernedInvoker.ts"
 import * as Deadlines from "../tool/Deadlines.ts"
 import type { ToolGate } from "../tool/ToolGate.ts"
 import { makeToolGates } from "../tool/ToolGate.ts"
@@ -42,7 +39,7 @@ import {
   undeliveredAnswer,
   unlikeAnswer
 } from "./QueueReply.ts"
-import type { ToolNotQueueable, WorkerOptions } from "./ServedTools.ts"
+import type { WorkerOptions } from "./ServedTools.ts"
 import { servedTools, workerAgent } from "./ServedTools.ts"
 import type { Reconciliation } from "../tool/Reconciliation.ts"
 import { attemptMs, waitUntilOver, reconciliation_unknown } from "../tool/Reconciliation.ts"
@@ -125,20 +122,7 @@ interface GiveUpOptions {
   readonly mayReconcile: boolean
 }
 
-export interface QueueExecutor {
-  /** The names that the worker's tools are called by. */
-  readonly names: ReadonlyArray<string>
-  /** The worker's tools, each once. */
-  readonly specs: ReadonlyArray<ToolSpec>
-  readonly execute: (
-    delivery: ToolDelivery,
-    hooks: QueuedCall.DeliveryHooks
-  ) => Effect.Effect<Executed>
-  /** Waits until the attempt of an earlier delivery cannot act any more, where `reconcile` is to say what it did. */
-  readonly waitForLostAttempt: (delivery: ToolDelivery) => Effect.Effect<void>
-  /** What becomes of a call that was delivered too often. Runs no body, and the tool's `reconcile` only if it may. */
-  readonly giveUp: (delivery: ToolDelivery, options: GiveUpOptions) => Effect.Effect<Executed>
-}
+export type QueueExecutor = Effect.Success<ReturnType<typeof make>>
 
 /** A tool's `reconcile` begins nothing and shows nothing. */
 const no_hooks: QueuedCall.DeliveryHooks = { begin: Effect.succeed(false), show: () => {} }
@@ -180,13 +164,7 @@ const invokerServices = Effect.fnUntraced(function* (
   } satisfies ToolInvoker.Services
 })
 
-export const make = Effect.fnUntraced(function* (
-  options: WorkerOptions
-): Effect.fn.Return<
-  QueueExecutor,
-  MisdeclaredPolicy | ToolNotQueueable,
-  ToolRegistry | Digest.Digest | SecureRandom.SecureRandom | Scope.Scope
-> {
+export const make = Effect.fnUntraced(function* (options: WorkerOptions) {
   const tools = yield* servedTools(options)
   // One policy serves all workers and the runtime, so it may name tools that are not here: names are not checked.
   const policy = yield* validatePolicy(yield* PermissionPolicy)
@@ -211,7 +189,10 @@ export const make = Effect.fnUntraced(function* (
     (delivery, call) => hostOf(delivery, call, no_hooks)
   )
 
-  const execute: QueueExecutor["execute"] = Effect.fnUntraced(function* (delivery, hooks) {
+  const execute = Effect.fnUntraced(function* (
+    delivery: ToolDelivery,
+    hooks: QueuedCall.DeliveryHooks
+  ): Effect.fn.Return<Executed> {
     const call = callMessageOf(delivery)
     if (call === undefined) return unreadableAnswer(delivery)
     const tool = tools.get(delivery.tool)
@@ -226,10 +207,11 @@ export const make = Effect.fnUntraced(function* (
     return executedOf(call, yield* invoke(hostOf(delivery, call, hooks), delivery, invoker, body))
   })
 
-  const giveUp: QueueExecutor["giveUp"] = Effect.fnUntraced(function* (
-    delivery,
-    { mayReconcile, why }
-  ) {
+  /** What becomes of a call that was delivered too often. Runs no body, and the tool's `reconcile` only if it may. */
+  const giveUp = Effect.fnUntraced(function* (
+    delivery: ToolDelivery,
+    { mayReconcile, why }: GiveUpOptions
+  ): Effect.fn.Return<Executed> {
     const call = callMessageOf(delivery) ?? unreadCallOf(delivery)
     const begun_at = unrepeatableBegunAt(delivery, tools.get(delivery.tool))
     if (begun_at !== undefined) {
@@ -243,7 +225,9 @@ export const make = Effect.fnUntraced(function* (
   })
 
   return {
+    /** The names that the worker's tools are called by. */
     names: [...tools.keys()],
+    /** The worker's tools, each once. */
     specs: [...new Set(tools.values())].map(({ spec }) => spec),
     waitForLostAttempt: lostCalls.waitUntilOver,
     execute,

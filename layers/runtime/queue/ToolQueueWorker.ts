@@ -149,13 +149,7 @@ const healthOf = (
   }
 }
 
-const make = Effect.fnUntraced(function* (
-  options: WorkerOptions
-): Effect.fn.Return<
-  ToolQueueWorker["Service"],
-  MisdeclaredPolicy | ToolNotQueueable,
-  ToolQueue | ToolRegistry | Digest.Digest | SecureRandom.SecureRandom | Scope.Scope
-> {
+const make = Effect.fnUntraced(function* (options: WorkerOptions) {
   const clock = yield* Clock.Clock
   const executor = yield* QueueExecutor.make(options)
   const worker: Worker = {

@@ -25,31 +25,19 @@ const lost_claim_ms = 60_000
  * Claims on a durable queue whose store may stop answering while the process lives. What the process holds is free for others as
  * soon as the store answers again, and not only when a lease that nobody works under has passed.
  */
-interface ResilientClaims {
-  /**
-   * Claims under the name `owner`. Where the answer of a claim was lost, nobody knows which items it took; so before the
-   * next claim, and for `lost_claim_ms`, everything that is held under its name is released.
-   */
-  readonly claim: <A>(
-    owner: string,
-    claim: Effect.Effect<A, StoreError>
-  ) => Effect.Effect<A, StoreError>
-  /**
-   * Writes down what became of an item. Retries for the length of the lease, because after that the queue gives the item
-   * to others anyway; while the process stops, at most `stopping_tries_max` times.
-   */
-  readonly report: <A>(write: Effect.Effect<A, StoreError>) => Effect.Effect<A, StoreError>
-}
-
 export const makeResilientClaims = (
   release: (owners: ReadonlyArray<string>) => Effect.Effect<void, StoreError>,
   lease_ms: number,
   isStopping: () => boolean
-): ResilientClaims => {
+) => {
   /** The names of lost claims, and until when (ms since 1970) each may still come to hold something. */
   const lost = new Map<string, number>()
   return {
-    claim: Effect.fnUntraced(function* (owner, claim) {
+    /**
+     * Claims under the name `owner`. Where the answer of a claim was lost, nobody knows which items it took; so before the next
+     * claim, and for `lost_claim_ms`, everything that is held under its name is released.
+     */
+    claim: Effect.fnUntraced(function* <A>(owner: string, claim: Effect.Effect<A, StoreError>) {
       const now = yield* Clock.currentTimeMillis
       if (lost.size > 0) {
         yield* release([...lost.keys()])
@@ -59,7 +47,11 @@ export const makeResilientClaims = (
         Effect.sync(() => void lost.set(owner, now + lost_claim_ms))
       )
     }),
-    report: (write) =>
+    /**
+     * Writes down what became of an item. Retries for the length of the lease, because after that the queue gives the item to
+     * others anyway; while the process stops, at most `stopping_tries_max` times.
+     */
+    report: <A>(write: Effect.Effect<A, StoreError>): Effect.Effect<A, StoreError> =>
       Effect.suspend(() => {
         let tries = 0
         return Effect.retry(write, {
@@ -120,7 +112,7 @@ interface ClaimedQueue<Item extends { readonly tenant: Tenant }> {
   readonly added: (wake: () => void) => Effect.Effect<void, StoreError, Scope.Scope>
 }
 
-export interface ClaimLoop<Item> extends Pick<ResilientClaims, "report"> {
+export interface ClaimLoop<Item> extends Pick<ReturnType<typeof makeResilientClaims>, "report"> {
   /** True from the moment at which the loop's scope closes. */
   readonly isStopping: () => boolean
   /** Begins to claim; called once. `work` ends with the item reported, and does not fail. */

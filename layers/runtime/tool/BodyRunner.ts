@@ -7,12 +7,13 @@ import type { Clock } from "effect"
 import { Cause, Context, Effect, Exit, Tracer, Random } from "effect"
 import type { Digest } from "effect/crypto"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
-import type { ToolHandler } from "../../../src/tool/GovernedTool.ts"
+import type { ToolHandler, BoundRun } from "../../../src/tool/GovernedTool.ts"
 import type { CallId } from "../../../src/value/Ids.ts"
 import { sideEffectIdentity } from "../../../src/tool/Idempotency.ts"
 import type { ToolError } from "../../../src/error/ToolError.ts"
 import { failureOf, isToolError } from "../../../src/error/ToolError.ts"
 import { isRetried, retryWaitMs } from "../../../src/tool/RetryPolicy.ts"
+import type { HostValues } from "../../../src/run/RunEvent.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ToolAttemptObserver } from "../../../services/ToolAttemptObserver.ts"
 import type { BodyContext, BodyContextOptions } from "./BodyContext.ts"
@@ -26,6 +27,41 @@ import { callFinished } from "./CallOutcome.ts"
 import { toolsStopped } from "./GateRefusal.ts"
 import { failedOutcome, outcomeOfCause, timeoutError } from "./FailedOutcome.ts"
 import { strippedBody } from "./StrippedBody.ts"
+
+/** The run of a call, as its tool is told of it before the call has a body. */
+const boundRunOf = ({ accepted, run }: CallHost): BoundRun => {
+  const { by, conversation, tenant, trace_id } = accepted
+  return { run, conversation, tenant, principal: by, trace_id }
+}
+
+/** What an earlier call of the run was given, where that holds for all of them. */
+const hostValuesOfRun = ({ state }: CallHost, { filledOncePerRun, key }: AgentTool) => {
+  if (filledOncePerRun === undefined) return undefined
+  for (const { filled } of state.calls.values()) if (filled?.tool === key) return filled
+  return undefined
+}
+
+/**
+ * What the host of the service fills in for a call. It is asked once for each call: what the journal says of it counts from then
+ * on, however long a person thinks, and also after a restart. Undefined where the tool is filled in by nobody. Another version of
+ * the tool may need other values: it asks anew.
+ */
+export const hostValuesFor = (
+  host: CallHost,
+  tool: AgentTool
+): Effect.Effect<HostValues | undefined, ToolError> => {
+  const { fillIn, key } = tool
+  if (fillIn === undefined) return Effect.undefined
+  const { filled, id } = host.call()
+  const known = host.filled ?? filled
+  if (known?.tool === key) return Effect.succeed(known)
+  const before = hostValuesOfRun(host, tool)
+  if (before !== undefined) return Effect.succeed((host.filled = before))
+  return Effect.map(
+    fillIn({ ...boundRunOf(host), call: id }),
+    (values) => (host.filled = { tool: key, values })
+  )
+}
 
 interface RetryServices {
   readonly clock: Clock.Clock

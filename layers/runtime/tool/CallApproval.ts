@@ -3,8 +3,7 @@
  * action in advance. The request ends the work of the call: whatever is decided, the call passes the gate again from its
  * arguments on, in this process or another.
  */
-import type { Clock } from "effect"
-import type { Schema } from "effect"
+import type { Clock, Schema } from "effect"
 import { Cause, Effect } from "effect"
 import type { Digest, SecureRandom } from "effect/crypto"
 import type { ClientResult, Decision } from "../../../src/approval/Approval.ts"
@@ -21,7 +20,7 @@ import { approvalDigest, proposalDigest, shownDigest, toolDigest } from "./CallD
 import type { AgentTool, CallHost } from "./CallHost.ts"
 import { callFinished } from "./CallOutcome.ts"
 import { failedOutcome } from "./FailedOutcome.ts"
-import { hostValuesFor } from "./HostFilledValues.ts"
+import { hostValuesFor } from "./BodyRunner.ts"
 import type { ToolGate } from "./ToolGate.ts"
 
 export interface ApprovalServices {

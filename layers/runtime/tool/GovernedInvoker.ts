@@ -1,12 +1,19 @@
 /**
- * The gate of one runtime: its policy, its kill switch and the limits of its agents' tools, put together once. Rules that are
- * dangerous and tools that can never run are logged at the start.
+ * The gate of one runtime: its policy, its kill switch and the limits of its agents' tools, put together once. A policy that
+ * cannot be right ends the start. Rules that are dangerous or match no tool, and tools that can never run, are logged.
  */
-import { Clock, Effect, Option } from "effect"
+import { Clock, Effect, Option, Result } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import type { AuthorizedAction } from "../../../src/permission/Authorization.ts"
 import { authorizedBy } from "../../../src/permission/Authorization.ts"
-import { warningsOf } from "../../../src/permission/Policy.ts"
+import type { Policy } from "../../../src/permission/Policy.ts"
+import { warningsOf, decodedPolicy } from "../../../src/permission/Policy.ts"
+import { providerToolsOf, providerToolSubject } from "../../../src/agent/ProviderTools.ts"
+import {
+  checkPolicy,
+  MisdeclaredPolicy,
+  ineffectiveEntries
+} from "../../../src/permission/PolicyCheck.ts"
 import { AgentDirectory, CustomerAgents } from "../../../services/AgentDirectory.ts"
 import { AuthorizationRecords } from "../../../services/AuthorizationRecords.ts"
 import { ConversationStore } from "../../../services/ConversationStore.ts"
@@ -18,7 +25,6 @@ import { RunReader } from "../../../services/RunReader.ts"
 import { ToolAttemptObservers } from "../../../services/ToolAttemptObserver.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import { policyVersionOf } from "./CallDigests.ts"
-import { validatePolicyFor } from "./CheckedPolicy.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import * as HeldKeys from "./HeldKeys.ts"
 import * as ProviderToolGate from "./ProviderToolGate.ts"
@@ -26,6 +32,34 @@ import { capabilityWarnings } from "./ToolGate.ts"
 import * as ToolGuards from "./ToolGuards.ts"
 import { makeHandoffRefusal } from "./UnresolvedCall.ts"
 import * as ToolInvoker from "./ToolInvoker.ts"
+
+/** The decoded policy. Fails where it cannot be decoded, and where a rule can match nothing. */
+export const validatePolicy = Effect.fnUntraced(function* (
+  given: Policy
+): Effect.fn.Return<Policy, MisdeclaredPolicy> {
+  const read = decodedPolicy(given)
+  if (Result.isFailure(read)) {
+    return yield* new MisdeclaredPolicy({ field: "policy", message: `policy: ${read.failure}` })
+  }
+  yield* checkPolicy(read.success)
+  return read.success
+})
+
+/** The same, and logs each rule, at error level where it was to deny, that matches none of the registry's tools and none that the agents' providers run. */
+export const validatePolicyFor = Effect.fnUntraced(function* (
+  given: Policy,
+  { all }: ToolRegistry["Service"],
+  directory: AgentDirectory["Service"]
+): Effect.fn.Return<Policy, MisdeclaredPolicy> {
+  const policy = yield* validatePolicy(given)
+  const provided = directory.all.flatMap(({ spec }) =>
+    providerToolsOf(spec.provider_tools ?? []).map(providerToolSubject)
+  )
+  for (const { message, permission } of ineffectiveEntries(policy, all, provided)) {
+    yield* permission === "deny" ? Effect.logError(message) : Effect.logWarning(message)
+  }
+  return policy
+})
 
 /** Limits and circuits live as long as the scope. Fails where the policy cannot be right. */
 export const make = Effect.fnUntraced(function* (deadlines: Deadlines) {

@@ -89,22 +89,19 @@ export interface Services {
   readonly held?: RunHeld | undefined
 }
 
+const refused = (reason: "DUPLICATE_CALL" | "KEY_REUSED", message: string): Outcome =>
+  failedOutcome(new ToolUserError({ kind: "invalid_args", reason, message }))
+
 const refusedAsDuplicate = (first: CallId, how: string): Outcome =>
-  failedOutcome(
-    new ToolUserError({
-      kind: "invalid_args",
-      reason: "DUPLICATE_CALL",
-      message: `this is the same effect as call ${first}, ${how}. It is not done twice.`
-    })
+  refused(
+    "DUPLICATE_CALL",
+    `this is the same effect as call ${first}, ${how}. It is not done twice.`
   )
 
 const refusedAsReused = (first: CallId): Outcome =>
-  failedOutcome(
-    new ToolUserError({
-      kind: "invalid_args",
-      reason: "KEY_REUSED",
-      message: `its key was used by call ${first}, with other arguments. Nothing was done.`
-    })
+  refused(
+    "KEY_REUSED",
+    `its key was used by call ${first}, with other arguments. Nothing was done.`
   )
 
 /** What an earlier call of the same side effect came to, and the call that did it. */

@@ -18,7 +18,8 @@ import {
   withRedecodedArgs,
   waitForRetry,
   withoutHidden,
-  withToolSpan
+  withToolSpan,
+  hostValuesFor
 } from "./BodyRunner.ts"
 import type { AgentTool, CallHost, StartBody, StartedWork, Fork, TimedWork } from "./CallHost.ts"
 import { writeReconcilably } from "./ReconcilableWrite.ts"
@@ -39,7 +40,6 @@ import {
   withPossibleSideEffect
 } from "./FailedOutcome.ts"
 import { dispatchRouteOf } from "./CallDigests.ts"
-import { hostValuesFor } from "./HostFilledValues.ts"
 import type { BodyContext, BodyContexts } from "./BodyContext.ts"
 import { HandlerContext } from "./BodyContext.ts"
 import { handlerEffect } from "./HandlerEffect.ts"
