@@ -1,16 +1,32 @@
 import { AsyncLocalStorage } from "node:async_hooks"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Deferred, Effect, Exit, Fiber, Scheduler } from "effect"
+import type { Scope } from "effect"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import type { Steps } from "../../layers/runtime/fiber/Coroutine.ts"
 import { Coroutine } from "../../layers/runtime/fiber/Coroutine.ts"
 import * as LoopScheduler from "../../layers/runtime/fiber/LoopScheduler.ts"
+import { PlainCoroutine } from "./PlainCoroutine.ts"
 
 const fork = Effect.runForkWith(Context.empty() as Context.Context<AgentMemory>)
 
 const driven = Effect.fnUntraced(function* <A, E>(steps: () => Steps<A, E>) {
   return new Coroutine(steps(), fork, yield* LoopScheduler.make(8))
 })
+
+/** What both answers have. */
+type Driven<A, E> = Pick<Coroutine<A, E>, "resumeSoon" | "run" | "wake">
+
+/** The fast one of the runtime, and one in Effect's own terms that says what it means. */
+const answers: ReadonlyArray<
+  readonly [
+    name: string,
+    drive: <A, E>(steps: () => Steps<A, E>) => Effect.Effect<Driven<A, E>, never, Scope.Scope>
+  ]
+> = [
+  ["a coroutine", driven],
+  ["a coroutine of plain Effect", (steps) => Effect.sync(() => new PlainCoroutine(steps()))]
+]
 
 /** Makes fibers yield when it is told to; what they left is run by hand. */
 class Halting implements Scheduler.Scheduler {
@@ -41,7 +57,175 @@ const halted = Effect.fnUntraced(function* <A>(steps: () => Steps<A, never>) {
   return { coroutine, fiber, scheduler }
 })
 
-describe("a coroutine", () => {
+describe.each(answers)("%s", (_, drive) => {
+  it.live(
+    "calls the function for its end once, however it ends, and after what it waited for",
+    () =>
+      Effect.gen(function* () {
+        const log: Array<string> = []
+        const atEnd = (name: string) => () => void log.push(name)
+        const done = yield* drive(function* (): Steps<void, never> {
+          return Exit.void
+        })
+        yield* done.run(atEnd("done"))
+        const failing = yield* drive(function* (): Steps<never, string> {
+          yield* Exit.fail("away")
+          throw new Error("not reached")
+        })
+        yield* Effect.flip(failing.run(atEnd("failed")))
+        const asleep = yield* drive(function* (): Steps<never, never> {
+          for (;;) yield
+        })
+        yield* Fiber.interrupt(
+          yield* Effect.forkChild(asleep.run(atEnd("asleep")), { startImmediately: true })
+        )
+        const waits = yield* drive(function* (): Steps<never, never> {
+          yield* Effect.onInterrupt(Effect.never, () => Effect.sync(() => log.push("released")))
+          throw new Error("not reached")
+        })
+        yield* Fiber.interrupt(
+          yield* Effect.forkChild(waits.run(atEnd("waited")), { startImmediately: true })
+        )
+        assert.deepStrictEqual(log, ["done", "failed", "asleep", "released", "waited"])
+      })
+  )
+
+  it.live("takes an Effect that is done at once, and waits for any other", () =>
+    Effect.gen(function* () {
+      const seen: Array<unknown> = []
+      const later = Deferred.makeUnsafe<string>()
+      const coroutine = yield* drive(function* (): Steps<number, never> {
+        seen.push(yield* Exit.succeed("done"))
+        seen.push(yield* Effect.sync(() => "ran"))
+        seen.push(yield* Deferred.await(later))
+        return Exit.succeed(seen.length)
+      })
+      const fiber = yield* Effect.forkChild(coroutine.run(), { startImmediately: true })
+      assert.deepStrictEqual(seen, ["done", "ran"])
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* Deferred.succeed(later, "came")
+      assert.strictEqual(yield* Fiber.join(fiber), 3)
+      assert.deepStrictEqual(seen, ["done", "ran", "came"])
+    })
+  )
+
+  it.live(
+    "ends with the failure of an Effect that it waits for, and with a defect of its own code",
+    () =>
+      Effect.gen(function* () {
+        const failing = yield* drive(function* (): Steps<never, string> {
+          yield* Effect.andThen(Effect.yieldNow, Effect.fail("away"))
+          throw new Error("not reached")
+        })
+        assert.strictEqual(yield* Effect.flip(failing.run()), "away")
+        const broken = yield* drive(function* (): Steps<never, never> {
+          yield
+          throw new Error("broken")
+        })
+        const fiber = yield* Effect.forkChild(broken.run(), { startImmediately: true })
+        broken.wake()
+        const exit = yield* Fiber.await(fiber)
+        assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+      })
+  )
+
+  it.live("sleeps until it is woken, and never goes on after an interruption", () =>
+    Effect.gen(function* () {
+      let wakes = 0
+      const coroutine = yield* drive(function* (): Steps<never, never> {
+        for (;;) {
+          yield
+          wakes++
+        }
+      })
+      const fiber = yield* Effect.forkChild(coroutine.run(), { startImmediately: true })
+      assert.strictEqual(wakes, 0)
+      coroutine.wake()
+      coroutine.resumeSoon()
+      assert.strictEqual(wakes, 2)
+      yield* Fiber.interrupt(fiber)
+      coroutine.wake()
+      coroutine.resumeSoon()
+      assert.strictEqual(wakes, 2)
+    })
+  )
+
+  it.live("starts nothing more after its own code has interrupted the fiber that runs it", () =>
+    Effect.gen(function* () {
+      let begun = 0
+      let stop = () => {}
+      const coroutine = yield* drive(function* (): Steps<never, never> {
+        yield
+        stop()
+        for (;;) yield* Effect.sync(() => begun++)
+      })
+      const fiber = yield* Effect.forkChild(coroutine.run(), { startImmediately: true })
+      stop = () => fiber.interruptUnsafe()
+      coroutine.resumeSoon()
+      yield* Fiber.await(fiber)
+      assert.strictEqual(begun, 0)
+    })
+  )
+
+  it.live("interrupts the Effect that it waits for, and waits for its end", () =>
+    Effect.gen(function* () {
+      const ended: Array<string> = []
+      const coroutine = yield* drive(function* (): Steps<never, never> {
+        yield* Effect.onInterrupt(Effect.never, () =>
+          Effect.andThen(
+            Effect.sleep(5),
+            Effect.sync(() => ended.push("released"))
+          )
+        )
+        throw new Error("not reached")
+      })
+      const fiber = yield* Effect.forkChild(coroutine.run(), { startImmediately: true })
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(ended, ["released"])
+    })
+  )
+
+  it.live("goes on in the asynchronous context of the fiber that runs it, whoever wakes it", () =>
+    Effect.gen(function* () {
+      const storage = new AsyncLocalStorage<string>()
+      const seen: Array<string | undefined> = []
+      const coroutine = yield* drive(function* (): Steps<void, never> {
+        yield
+        seen.push(storage.getStore())
+        seen.push(yield* Effect.promise(() => Promise.resolve(storage.getStore())))
+        return Exit.void
+      })
+      const run = storage.run("actor", () => Effect.runPromise(coroutine.run()))
+      storage.run("approver", () => coroutine.wake())
+      yield* Effect.promise(() => run)
+      assert.deepStrictEqual(seen, ["actor", "actor"])
+    })
+  )
+})
+
+describe("the coroutine of the runtime, between fibers and turns", () => {
+  it.live("interrupts an Effect that has interrupted the fiber that runs it", () =>
+    Effect.gen(function* () {
+      let stop = () => {}
+      const left: Array<string> = []
+      const coroutine = yield* driven(function* (): Steps<never, never> {
+        yield
+        yield* Effect.andThen(
+          Effect.sync(() => stop()),
+          Effect.onInterrupt(Effect.sleep(10), () => Effect.sync(() => left.push("interrupted")))
+        )
+        left.push("went on")
+        throw new Error("not reached")
+      })
+      const fiber = yield* Effect.forkChild(coroutine.run(), { startImmediately: true })
+      stop = () => fiber.interruptUnsafe()
+      coroutine.resumeSoon()
+      yield* Fiber.await(fiber)
+      yield* Effect.sleep(20)
+      assert.deepStrictEqual(left, ["interrupted"])
+    })
+  )
+
   it.live("ends where it is resumed between a wake and the fiber that the wake continues", () =>
     Effect.gen(function* () {
       const { coroutine, fiber, scheduler } = yield* halted(function* (): Steps<string, never> {
@@ -94,98 +278,6 @@ describe("a coroutine", () => {
     )
   }
 
-  it.live(
-    "calls the function for its end once, however it ends, and after what it waited for",
-    () =>
-      Effect.gen(function* () {
-        const log: Array<string> = []
-        const atEnd = (name: string) => () => void log.push(name)
-        const done = yield* driven(function* (): Steps<void, never> {
-          return Exit.void
-        })
-        yield* done.run(atEnd("done"))
-        const failing = yield* driven(function* (): Steps<never, string> {
-          yield* Exit.fail("away")
-          throw new Error("not reached")
-        })
-        yield* Effect.flip(failing.run(atEnd("failed")))
-        const asleep = yield* driven(function* (): Steps<never, never> {
-          for (;;) yield
-        })
-        yield* Fiber.interrupt(
-          yield* Effect.forkChild(asleep.run(atEnd("asleep")), { startImmediately: true })
-        )
-        const waits = yield* driven(function* (): Steps<never, never> {
-          yield* Effect.onInterrupt(Effect.never, () => Effect.sync(() => log.push("released")))
-          throw new Error("not reached")
-        })
-        yield* Fiber.interrupt(
-          yield* Effect.forkChild(waits.run(atEnd("waited")), { startImmediately: true })
-        )
-        assert.deepStrictEqual(log, ["done", "failed", "asleep", "released", "waited"])
-      })
-  )
-
-  it.live("takes an Effect that is done at once, and waits for any other", () =>
-    Effect.gen(function* () {
-      const seen: Array<unknown> = []
-      const later = Deferred.makeUnsafe<string>()
-      const coroutine = yield* driven(function* (): Steps<number, never> {
-        seen.push(yield* Exit.succeed("done"))
-        seen.push(yield* Effect.sync(() => "ran"))
-        seen.push(yield* Deferred.await(later))
-        return Exit.succeed(seen.length)
-      })
-      const fiber = yield* Effect.forkChild(coroutine.run(), { startImmediately: true })
-      assert.deepStrictEqual(seen, ["done", "ran"])
-      assert.isUndefined(fiber.pollUnsafe())
-      yield* Deferred.succeed(later, "came")
-      assert.strictEqual(yield* Fiber.join(fiber), 3)
-      assert.deepStrictEqual(seen, ["done", "ran", "came"])
-    })
-  )
-
-  it.live(
-    "ends with the failure of an Effect that it waits for, and with a defect of its own code",
-    () =>
-      Effect.gen(function* () {
-        const failing = yield* driven(function* (): Steps<never, string> {
-          yield* Effect.andThen(Effect.yieldNow, Effect.fail("away"))
-          throw new Error("not reached")
-        })
-        assert.strictEqual(yield* Effect.flip(failing.run()), "away")
-        const broken = yield* driven(function* (): Steps<never, never> {
-          yield
-          throw new Error("broken")
-        })
-        const fiber = yield* Effect.forkChild(broken.run(), { startImmediately: true })
-        broken.wake()
-        const exit = yield* Fiber.await(fiber)
-        assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
-      })
-  )
-
-  it.live("sleeps until it is woken, and never goes on after an interruption", () =>
-    Effect.gen(function* () {
-      let wakes = 0
-      const coroutine = yield* driven(function* (): Steps<never, never> {
-        for (;;) {
-          yield
-          wakes++
-        }
-      })
-      const fiber = yield* Effect.forkChild(coroutine.run(), { startImmediately: true })
-      assert.strictEqual(wakes, 0)
-      coroutine.wake()
-      coroutine.resumeSoon()
-      assert.strictEqual(wakes, 2)
-      yield* Fiber.interrupt(fiber)
-      coroutine.wake()
-      coroutine.resumeSoon()
-      assert.strictEqual(wakes, 2)
-    })
-  )
-
   it.live("leaves turns of the event loop to others where many wait for the same Effect", () =>
     Effect.gen(function* () {
       const answer = Deferred.makeUnsafe<number>()
@@ -228,80 +320,6 @@ describe("a coroutine", () => {
       for (let n = 0; n < 100; n++) coroutine.wake()
       assert.strictEqual(_stack.length, depth)
       yield* Fiber.interrupt(fiber)
-    })
-  )
-
-  it.live("starts nothing more after its own code has interrupted the fiber that runs it", () =>
-    Effect.gen(function* () {
-      let begun = 0
-      let stop = () => {}
-      const coroutine = yield* driven(function* (): Steps<never, never> {
-        yield
-        stop()
-        for (;;) yield* Effect.sync(() => begun++)
-      })
-      const fiber = yield* Effect.forkChild(coroutine.run(), { startImmediately: true })
-      stop = () => fiber.interruptUnsafe()
-      coroutine.resumeSoon()
-      yield* Fiber.await(fiber)
-      assert.strictEqual(begun, 0)
-    })
-  )
-
-  it.live("interrupts an Effect that has interrupted the fiber that runs it", () =>
-    Effect.gen(function* () {
-      let stop = () => {}
-      const left: Array<string> = []
-      const coroutine = yield* driven(function* (): Steps<never, never> {
-        yield
-        yield* Effect.andThen(
-          Effect.sync(() => stop()),
-          Effect.onInterrupt(Effect.sleep(10), () => Effect.sync(() => left.push("interrupted")))
-        )
-        left.push("went on")
-        throw new Error("not reached")
-      })
-      const fiber = yield* Effect.forkChild(coroutine.run(), { startImmediately: true })
-      stop = () => fiber.interruptUnsafe()
-      coroutine.resumeSoon()
-      yield* Fiber.await(fiber)
-      yield* Effect.sleep(20)
-      assert.deepStrictEqual(left, ["interrupted"])
-    })
-  )
-
-  it.live("interrupts the Effect that it waits for, and waits for its end", () =>
-    Effect.gen(function* () {
-      const ended: Array<string> = []
-      const coroutine = yield* driven(function* (): Steps<never, never> {
-        yield* Effect.onInterrupt(Effect.never, () =>
-          Effect.andThen(
-            Effect.sleep(5),
-            Effect.sync(() => ended.push("released"))
-          )
-        )
-        throw new Error("not reached")
-      })
-      const fiber = yield* Effect.forkChild(coroutine.run(), { startImmediately: true })
-      yield* Fiber.interrupt(fiber)
-      assert.deepStrictEqual(ended, ["released"])
-    })
-  )
-
-  it.live("goes on in the asynchronous context of the fiber that runs it, whoever wakes it", () =>
-    Effect.gen(function* () {
-      const storage = new AsyncLocalStorage<string>()
-      const seen: Array<string | undefined> = []
-      const coroutine = yield* driven(function* (): Steps<void, never> {
-        yield
-        seen.push(storage.getStore())
-        seen.push(yield* Effect.promise(() => Promise.resolve(storage.getStore())))
-        return Exit.void
-      })
-      const run = storage.run("actor", () => Effect.runPromise(coroutine.run()))
-      storage.run("approver", () => coroutine.wake())
-      yield* Effect.promise(() => run)
-      assert.deepStrictEqual(seen, ["actor", "actor"])
     })
   )
 })
