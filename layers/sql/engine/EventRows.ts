@@ -1,6 +1,6 @@
 /**
  * Parts of statements that read events. A row of `troupe.run_pairs` has one event, or two that were appended together
- * (`migrations/0001_events.ts`). The view `troupe.run_events` has a row for each event, but reads the whole run for any part of
+ * (`migrations/0001_runs.ts`). The view `troupe.run_events` has a row for each event, but reads the whole run for any part of
  * it.
  */
 

@@ -1,5 +1,5 @@
 /**
- * The functions that append. Of the heads (rows of `runs`) that they are given they advance those whose epoch and length
+ * The functions that append, and the one that claims runs. Of the heads (rows of `runs`) that they are given they advance those whose epoch and length
  * are as expected and that are not over (status < 3). They write nothing for the others: a refused append fails alone.
  *
  * Functions, because PGlite plans each statement anew and keeps the plans of a function (bench row `durable`). They need
@@ -91,6 +91,31 @@ BEGIN
 END $body$`
 
 /**
+ * Inserts the events of the accepted appends of a batch. They find their heads by their places in the arrays: joined by probes
+ * alone, which is what `by_key` leaves, each event would be compared with each head. An event at an even place in its append takes
+ * the next one into its row, unless statements look for one of them (`0001_runs.ts`).
+ */
+const insert_events = `  INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next)
+  SELECT runs[e.place], lengths[e.place] + e.position, times[e.place], CASE WHEN troupe.is_sought(e.type) THEN e.type END,
+    e.payload,
+    CASE WHEN e.position % 2 = 0 AND e.next_place = e.place AND NOT troupe.is_sought(e.type)
+      AND NOT troupe.is_sought(e.next_type) THEN e.next END
+  FROM unnest(places, positions, types, payloads, places[2:], types[2:], payloads[2:],
+    ARRAY['']::text[] || types[:cardinality(types) - 1])
+    AS e(place, position, type, payload, next_place, next_type, next, last_type)
+  WHERE (are_all OR e.place = ANY (accepted))
+    AND NOT (e.position % 2 = 1 AND NOT troupe.is_sought(e.type) AND NOT troupe.is_sought(e.last_type));`
+
+/** Writes the projections of the accepted appends of a batch, and gives the places of the others. */
+const project_and_refuse = `  IF cardinality(projecting) > 0 THEN
+    PERFORM troupe.append_projection(runs[x.place], lengths[x.place], times[x.place], x.projection::json)
+    FROM unnest(projecting, projections) AS x(place, projection) WHERE are_all OR x.place = ANY (accepted);
+  END IF;
+  IF NOT are_all THEN
+    RETURN QUERY SELECT x.place FROM generate_series(1, cardinality(runs)) AS x(place) WHERE x.place <> ALL (accepted);
+  END IF;`
+
+/**
  * Appends of several runs, each run once. The place of an append is its position in the batch, from 1. Gives the places of
  * those that it refused. What most ends project is written in statements for all of them.
  *
@@ -100,10 +125,6 @@ END $body$`
  * - `ended`: the places of appends that end their run and project nothing but that: `closing` is the status of the task,
  *   `reasons` why it failed, `answers` the assistant's message; an empty text means that there is none.
  * - `projecting`, `projections`: the others that project anything, one by one: their places and projections.
- *
- * Events find their heads by their places in the arrays: joined by probes alone, which is what `by_key` leaves, each event would
- * be compared with each head. An event at an even place in its append takes the next one into its row, unless statements look
- * for one of them (`0001_events.ts`).
  *
  * The conversations of answers are found by one probe of an index for each, and written in their order, because concurrent
  * batches lock their rows. A condition that named all conversations of the batch once more, next to the key of each, would be
@@ -132,16 +153,7 @@ BEGIN
     RETURNING w.place::int4 AS place)
   SELECT coalesce(array_agg(h.place), '{}') INTO accepted FROM head h;
   are_all := cardinality(accepted) = cardinality(runs);
-  INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next)
-  SELECT runs[e.place], lengths[e.place] + e.position, times[e.place], CASE WHEN troupe.is_sought(e.type) THEN e.type END,
-    e.payload,
-    CASE WHEN e.position % 2 = 0 AND e.next_place = e.place AND NOT troupe.is_sought(e.type)
-      AND NOT troupe.is_sought(e.next_type) THEN e.next END
-  FROM unnest(places, positions, types, payloads, places[2:], types[2:], payloads[2:],
-    ARRAY['']::text[] || types[:cardinality(types) - 1])
-    AS e(place, position, type, payload, next_place, next_type, next, last_type)
-  WHERE (are_all OR e.place = ANY (accepted))
-    AND NOT (e.position % 2 = 1 AND NOT troupe.is_sought(e.type) AND NOT troupe.is_sought(e.last_type));
+${insert_events}
   IF cardinality(ended) > 0 THEN
     endings := ARRAY (SELECT CASE WHEN are_all OR e.place = ANY (accepted) THEN runs[e.place] END
       FROM unnest(ended) WITH ORDINALITY AS e(place, n) ORDER BY e.n);
@@ -168,13 +180,7 @@ BEGIN
       coalesce((SELECT t.channel_origin FROM troupe.agent_tasks t WHERE t.id = endings[a.n]), 'api'), endings[a.n], times[ended[a.n]]
     FROM home h CROSS JOIN LATERAL unnest(h.places) WITH ORDINALITY AS a(n, nth);
   END IF;
-  IF cardinality(projecting) > 0 THEN
-    PERFORM troupe.append_projection(runs[x.place], lengths[x.place], times[x.place], x.projection::json)
-    FROM unnest(projecting, projections) AS x(place, projection) WHERE are_all OR x.place = ANY (accepted);
-  END IF;
-  IF NOT are_all THEN
-    RETURN QUERY SELECT x.place FROM generate_series(1, cardinality(runs)) AS x(place) WHERE x.place <> ALL (accepted);
-  END IF;
+${project_and_refuse}
 END $body$`
 
 /**
@@ -186,8 +192,6 @@ END $body$`
  *   8,000 that a notification may have.
  * - `questions`: the ids of the questions that are no longer pending, with their places, statuses and answers. They are found by
  *   their ids: the condition `status + 0 = 0` keeps the planner from the index of open questions.
- *
- * Events are inserted as `append_runs` does it.
  */
 const amend = `CREATE FUNCTION troupe.amend_runs(
   runs uuid[], epochs int4[], lengths int4[], counts int4[], statuses int4[], times int8[], places int4[], positions int4[],
@@ -213,29 +217,62 @@ BEGIN
   UPDATE troupe.run_details d SET owner = w.owner, needs = '{}'
   FROM unnest(runs, owners) WITH ORDINALITY AS w(run_id, owner, place)
   WHERE d.run_id = w.run_id AND d.run_id = ANY (free) AND w.owner <> '' AND (are_all OR w.place = ANY (accepted));
-  INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next)
-  SELECT runs[e.place], lengths[e.place] + e.position, times[e.place], CASE WHEN troupe.is_sought(e.type) THEN e.type END,
-    e.payload,
-    CASE WHEN e.position % 2 = 0 AND e.next_place = e.place AND NOT troupe.is_sought(e.type)
-      AND NOT troupe.is_sought(e.next_type) THEN e.next END
-  FROM unnest(places, positions, types, payloads, places[2:], types[2:], payloads[2:],
-    ARRAY['']::text[] || types[:cardinality(types) - 1])
-    AS e(place, position, type, payload, next_place, next_type, next, last_type)
-  WHERE (are_all OR e.place = ANY (accepted))
-    AND NOT (e.position % 2 = 1 AND NOT troupe.is_sought(e.type) AND NOT troupe.is_sought(e.last_type));
+${insert_events}
   UPDATE troupe.approvals a SET status = q.status::int2, answer = q.answer
   FROM unnest(answered, questions, closing, answers) AS q(place, id, status, answer)
   WHERE a.id = q.id AND a.id = ANY (questions) AND a.run_id = runs[q.place] AND a.status + 0 = 0
     AND (are_all OR q.place = ANY (accepted));
   PERFORM pg_notify('troupe_amended', sender || string_agg(w.run_id::text, ' '))
   FROM unnest(runs) WITH ORDINALITY AS w(run_id, place) WHERE are_all OR w.place = ANY (accepted) GROUP BY w.place / 100;
-  IF cardinality(projecting) > 0 THEN
-    PERFORM troupe.append_projection(runs[x.place], lengths[x.place], times[x.place], x.projection::json)
-    FROM unnest(projecting, projections) AS x(place, projection) WHERE are_all OR x.place = ANY (accepted);
-  END IF;
-  IF NOT are_all THEN
-    RETURN QUERY SELECT x.place FROM generate_series(1, cardinality(runs)) AS x(place) WHERE x.place <> ALL (accepted);
-  END IF;
+${project_and_refuse}
 END $body$`
 
-export const statements: ReadonlyArray<string> = [projection, event, append, amend]
+/**
+ * Claims the runs of $1, at most once each. Per run: the epoch at which it was seen (-1 = any), its owner, the owner as
+ * JSON, and the time in ms, as text. A run whose head another transaction holds is left out unless `waits`, so that one
+ * stopped writer keeps nobody from other runs, and two batches never wait for each other.
+ *
+ * The event's text is made here, because only here its epoch is known; its keys stand in canonical order. The events are
+ * read by a statement of their own, which sees what was committed while the head was waited for. Beyond 1,000,000 bytes
+ * `entries` is null, because a row has its limit.
+ */
+const claim = `CREATE FUNCTION troupe.claim_runs(text[], int4[], text[], text[], text[], waits boolean)
+RETURNS TABLE (run_id uuid, tenant text, agent text, address_key text, conversation text, ordinal int4, status int2,
+  epoch int4, length int4, created_at int8, owner text, entries text) LANGUAGE plpgsql ${by_key} AS $body$
+#variable_conflict use_column
+DECLARE
+  free uuid[] := $1::uuid[];
+  taken uuid[];
+BEGIN
+  IF NOT waits THEN
+    SELECT array_agg(x.run_id) INTO free FROM (
+      SELECT r.run_id FROM troupe.runs r WHERE r.run_id = ANY ($1::uuid[]) FOR UPDATE SKIP LOCKED) x;
+  END IF;
+  WITH wanted AS MATERIALIZED (
+    SELECT * FROM unnest($1, $2, $3, $4, $5) AS w(run_id, seen, owner, name, at)),
+  head AS (
+    UPDATE troupe.runs r SET epoch = r.epoch + 1, length = r.length + 1, status = CASE r.status WHEN 0 THEN 1 ELSE r.status END
+    FROM wanted w
+    WHERE r.run_id = w.run_id::uuid AND r.run_id = ANY (free) AND r.status < 3 AND (w.seen = -1 OR r.epoch = w.seen)
+    RETURNING r.run_id, r.epoch, r.length, w.owner, w.name, w.at::int8 AS at),
+  detail AS (
+    UPDATE troupe.run_details d SET owner = h.owner, needs = '{}' FROM head h
+    WHERE d.run_id = h.run_id AND d.run_id = ANY (free)),
+  event AS (
+    INSERT INTO troupe.run_pairs (run_id, seq, at, payload)
+    SELECT run_id, length - 1, at, '{"_tag":"RunClaimed","epoch":' || epoch || ',"owner":' || name || '}'
+    FROM head),
+  task AS (
+    UPDATE troupe.agent_tasks t SET status = 1 FROM head h
+    WHERE t.id = h.run_id AND t.id = ANY (free) AND t.status + 0 = 0)
+  SELECT array_agg(h.run_id) INTO taken FROM head h;
+  RETURN QUERY SELECT r.run_id, r.tenant, d.agent, d.address_key, d.conversation, d.ordinal, r.status, r.epoch, r.length, d.created_at,
+    (SELECT p.owner FROM troupe.processes p WHERE p.owner = d.owner AND p.expires_at > clock_timestamp()),
+    CASE WHEN (SELECT sum(octet_length(e.payload) + coalesce(octet_length(e.next), 0)) FROM troupe.run_pairs e WHERE e.run_id = r.run_id) <= 1000000 THEN
+      (SELECT '[' || string_agg('[' || e.at || ',' || e.payload || ']' || coalesce(',[' || e.at || ',' || e.next || ']', ''),
+        ',' ORDER BY e.seq) || ']' FROM troupe.run_pairs e WHERE e.run_id = r.run_id) END
+    FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
+    WHERE r.run_id = ANY (taken) AND d.run_id = ANY (taken);
+END $body$`
+
+export const statements: ReadonlyArray<string> = [projection, event, append, amend, claim]

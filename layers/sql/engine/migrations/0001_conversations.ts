@@ -1,7 +1,9 @@
 /**
- * Conversations, their messages, and the tasks that messages begin. All three are known within their tenant: two tenants
- * may use the same id.
+ * Conversations, their messages, and the tasks that messages begin, all known within their tenant: two tenants may use the same id.
+ * Events that came in, the channels that conversations are bound to, and what people were told. Two triggers announce what a bound
+ * conversation has to tell: in the transaction that writes it, so that no announcement is lost.
  */
+import { by_key, once } from "./0001_plans.ts"
 
 /**
  * A conversation with one address. The row's lock is what orders the tasks and messages of a conversation. Each of its messages
@@ -77,4 +79,141 @@ const tasks = [
   `CREATE INDEX agent_tasks_newest ON troupe.agent_tasks (tenant, created_at DESC, id DESC)`
 ]
 
-export const statements: ReadonlyArray<string> = [...conversations, ...messages, ...tasks]
+/** Events by what names them. A second delivery of one finds its row. */
+const inbox = [
+  `CREATE TABLE troupe.event_inbox (
+    tenant text NOT NULL,
+    -- JSON strings.
+    source text NOT NULL,
+    event text NOT NULL,
+    -- SHA-256 of what the event says, in hex.
+    digest text NOT NULL,
+    -- Absent = it queued no task.
+    task uuid,
+    conversation text,
+    at int8 NOT NULL,
+    PRIMARY KEY (event, source, tenant)
+  )`,
+  // The oldest, which are forgotten.
+  `CREATE INDEX event_inbox_age ON troupe.event_inbox (at)`
+]
+
+/** Where a conversation is held, beside the API. */
+const bindings = [
+  `CREATE TABLE troupe.channel_bindings (
+    tenant text NOT NULL,
+    conversation text NOT NULL,
+    position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
+    channel text NOT NULL,
+    -- JSON strings: a place of the channel, whom it belongs to, and the channel's name of the conversation there.
+    address text NOT NULL,
+    recipient text NOT NULL,
+    thread text,
+    PRIMARY KEY (conversation, channel, address, tenant)
+  )`,
+  // The conversation of a thread.
+  `CREATE UNIQUE INDEX channel_bindings_thread ON troupe.channel_bindings (thread, address, channel, tenant)
+   WHERE thread IS NOT NULL`
+]
+
+/** What people were told: the copy of it that is in the application. */
+const notices = [
+  `CREATE TABLE troupe.notices (
+    id uuid PRIMARY KEY,
+    position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
+    tenant text NOT NULL,
+    -- A JSON string.
+    recipient text NOT NULL,
+    -- What it tells of: the same is told to one person once.
+    about text NOT NULL,
+    -- A JSON object.
+    payload text NOT NULL,
+    created_at int8 NOT NULL,
+    read_at int8,
+    UNIQUE (about, recipient, tenant)
+  )`,
+  // The list of a person, newest first: all, and those that were not read.
+  `CREATE INDEX notices_newest ON troupe.notices (tenant, recipient, position DESC)`,
+  `CREATE INDEX notices_unread ON troupe.notices (tenant, recipient, position DESC) WHERE read_at IS NULL`,
+  // The oldest, which are removed.
+  `CREATE INDEX notices_age ON troupe.notices (created_at)`
+]
+
+/** Which channels a person wants, and what waits to be told together. */
+const preferences = [
+  `CREATE TABLE troupe.notice_preferences (
+    tenant text NOT NULL,
+    recipient text NOT NULL,
+    -- A JSON object.
+    payload text NOT NULL,
+    PRIMARY KEY (recipient, tenant)
+  )`,
+  `CREATE TABLE troupe.digest_items (
+    position int8 PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    tenant text NOT NULL,
+    channel text NOT NULL,
+    -- JSON strings.
+    address text NOT NULL,
+    recipient text NOT NULL,
+    payload text NOT NULL,
+    at int8 NOT NULL
+  )`,
+  // What waits for one address, oldest first; and which address waits longest.
+  `CREATE INDEX digest_items_address ON troupe.digest_items (tenant, channel, address, position)`,
+  `CREATE INDEX digest_items_age ON troupe.digest_items (at, position)`
+]
+
+/** Puts a message at the end of its key. The message is for no agent. */
+const announce = `CREATE FUNCTION troupe.announce(whose text, line text, subject text, content text, at int8)
+RETURNS void LANGUAGE plpgsql ${by_key} AS $body$
+#variable_conflict use_column
+DECLARE
+  spot int8 := nextval('troupe.outbox_place');
+  turn int4;
+BEGIN
+  INSERT INTO troupe.outbox_keys AS k (tenant, key, seq, pending, due_at, place, topic, agent)
+  VALUES (whose, line, 1, 1, at, spot, subject, '')
+  ON CONFLICT (tenant, key) DO UPDATE SET seq = k.seq + 1, pending = k.pending + 1
+  RETURNING k.seq INTO turn;
+  INSERT INTO troupe.outbox (tenant, key, key_seq, id, place, topic, payload, created_at, replayed)
+  VALUES (whose, line, turn, gen_random_uuid(), spot, subject, content, at, false);
+  PERFORM pg_notify('troupe_outbox', '');
+END $body$`
+
+/**
+ * Agents' answers in conversations that are bound: channels are looked up once for all answers of a statement (bench row
+ * `answers`).
+ */
+const answered = [
+  `CREATE FUNCTION troupe.announce_answer() RETURNS trigger LANGUAGE plpgsql ${by_key} ${once} AS $body$
+BEGIN
+  PERFORM troupe.announce(a.tenant, 'conversation/' || a.conversation, 'conversation.answered',
+    json_build_object('conversation', a.conversation, 'seq', a.seq)::text, a.created_at)
+  FROM added a WHERE a.role = 'assistant'
+    AND EXISTS (SELECT FROM troupe.channel_bindings b WHERE b.conversation = a.conversation AND b.tenant = a.tenant);
+  RETURN NULL;
+END $body$`,
+  `CREATE TRIGGER announce_answer AFTER INSERT ON troupe.conversation_messages REFERENCING NEW TABLE AS added
+FOR EACH STATEMENT EXECUTE FUNCTION troupe.announce_answer()`
+]
+
+/** A question of a run whose conversation is bound. */
+const asked = [
+  `CREATE FUNCTION troupe.announce_question() RETURNS trigger LANGUAGE plpgsql ${by_key} AS $body$
+DECLARE
+  place text;
+BEGIN
+  SELECT d.conversation INTO place FROM troupe.run_details d WHERE d.run_id = NEW.run_id
+    AND EXISTS (SELECT FROM troupe.channel_bindings b WHERE b.conversation = d.conversation AND b.tenant = NEW.tenant);
+  IF FOUND THEN
+    PERFORM troupe.announce(NEW.tenant, 'conversation/' || place, 'conversation.asked',
+      json_build_object('conversation', place, 'approval', NEW.id)::text,
+      (extract(epoch FROM clock_timestamp()) * 1000)::int8);
+  END IF;
+  RETURN NULL;
+END $body$`,
+  `CREATE TRIGGER announce_question AFTER INSERT ON troupe.approvals
+FOR EACH ROW WHEN (NEW.status = 0) EXECUTE FUNCTION troupe.announce_question()`
+]
+
+export const statements: ReadonlyArray<string> = [...conversations, ...messages, ...tasks, ...inbox, ...bindings, ...notices, ...preferences, announce, ...answered, ...asked]

@@ -11,36 +11,22 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { statements as accept } from "./0001_accept.ts"
 import { statements as append } from "./0001_append.ts"
-import { statements as authorizations } from "./0001_authorizations.ts"
-import { statements as channels } from "./0001_channels.ts"
-import { statements as claims } from "./0001_claims.ts"
 import { statements as conversations } from "./0001_conversations.ts"
-import { statements as erasures } from "./0001_erasures.ts"
-import { statements as events } from "./0001_events.ts"
-import { statements as files } from "./0001_files.ts"
 import { statements as memory } from "./0001_memory.ts"
 import { statements as outbox } from "./0001_outbox.ts"
 import { statements as runs } from "./0001_runs.ts"
 import { statements as tenants } from "./0001_tenants.ts"
-import { statements as tokens } from "./0001_tokens.ts"
 import { statements as tools } from "./0001_tools.ts"
 
 const statements = [
   ...runs,
-  ...events,
   ...conversations,
   ...outbox,
   ...accept,
   ...append,
-  ...claims,
   ...tools,
   ...memory,
-  ...authorizations,
-  ...channels,
-  ...files,
-  ...tokens,
-  ...erasures,
-  // Of all tables before.
+  // Its row security is of all tables before.
   ...tenants
 ]
 
