@@ -14,7 +14,7 @@ import { garbageCollection } from "../../runtime/tool/StoredParts.ts"
 import { StoredUnitsMax } from "../../ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../../ephemeral/EphemeralStores.ts"
 import type { DirectoryInUse, DirectoryUnusable } from "../../sql/engine/DirectoryLock.ts"
-import { MayUpgrade } from "../../sql/engine/MayUpgrade.ts"
+import { MayUpgrade } from "../../sql/engine/Upgrading.ts"
 import type { PostgresSettings } from "../../sql/engine/Postgres.ts"
 import type { SqlNotify } from "../../sql/engine/SqlNotify.ts"
 import type { RetentionOptions } from "../../sql/retention/Retention.ts"
@@ -93,8 +93,8 @@ const soleProcess = <E>(
 ): Layer.Layer<Client | SqlNotify, E | StartError> =>
   Layer.unwrap(
     Effect.map(
-      Effect.promise(() => import("../../sql/engine/SoleProcess.ts")),
-      (SoleProcess) => SoleProcess.layer
+      Effect.promise(() => import("../../sql/engine/Migrations.ts")),
+      (Migrations) => Migrations.ofSoleProcess
     )
   ).pipe(Layer.provideMerge(engine))
 

@@ -7,11 +7,11 @@ import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import type { StoreError } from "../../../services/StoreError.ts"
 import { RunId } from "../../../src/value/Ids.ts"
-import { rowDecoder } from "../engine/DecodedRows.ts"
+import { rowReader } from "../engine/DecodedRows.ts"
 import { eventsOf, isWhole } from "../engine/EventRows.ts"
 import * as Migrations from "../engine/Migrations.ts"
-import type { ArchivedTable } from "./ArchiveText.ts"
-import { archive_format, LineWriter } from "./ArchiveText.ts"
+import type { ArchivedTable, Write } from "./ArchiveFile.ts"
+import { archive_format, LineWriter } from "./ArchiveFile.ts"
 
 /** The most rows that are read together: each may hold a result of several megabytes. */
 const page_max = 16
@@ -56,13 +56,13 @@ const events = `SELECT row_to_json(t)::text AS row FROM (SELECT $1::uuid AS run_
 
 const uses = "troupe.blob_uses t WHERE t.run = $1::uuid ORDER BY t.digest, t.holder"
 
-const decodeTexts = rowDecoder(Schema.Struct({ row: Schema.String }), "rows of runs")
-const decodeFiles = rowDecoder(
+const readTexts = rowReader(Schema.Struct({ row: Schema.String }), "rows of runs")
+const readFiles = rowReader(
   Schema.Struct({ tenant: Schema.String, digest: Schema.String, size: Schema.Number }),
   "files of runs"
 )
-const decodePieces = rowDecoder(Schema.Struct({ bytes: Schema.Uint8Array }), "bytes of files")
-const decodeHeads = rowDecoder(
+const readPieces = rowReader(Schema.Struct({ bytes: Schema.Uint8Array }), "bytes of files")
+const readHeads = rowReader(
   Schema.Struct({
     run_id: RunId,
     tenant: Schema.String,
@@ -75,9 +75,6 @@ const decodeHeads = rowDecoder(
 
 type Failure = SqlError.SqlError | StoreError
 
-/** Writes a text that consists of whole lines. */
-export type Write<E> = (lines: string) => Effect.Effect<void, E>
-
 /** Writes the rows of a run page by page. Gives the number of rows. */
 const writeRows = Effect.fnUntraced(function* <E>(
   table: ArchivedTable,
@@ -89,7 +86,7 @@ const writeRows = Effect.fnUntraced(function* <E>(
   const sql = yield* SqlClient.SqlClient
   let count = 0
   for (;;) {
-    const rows = yield* Effect.flatMap(sql.unsafe(statement, [run, count]), decodeTexts)
+    const rows = yield* readTexts(sql, statement, [run, count])
     if (rows.length > 0) yield* write(rows.map(({ row }) => lines.line(table, row)).join(""))
     count += rows.length
     if (rows.length < page_max) return count
@@ -102,23 +99,19 @@ const writeFiles = Effect.fnUntraced(function* <E>(
   write: Write<E>
 ): Effect.fn.Return<void, E | Failure, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  const files = yield* Effect.flatMap(
-    sql.unsafe(
-      `SELECT DISTINCT b.tenant, b.digest, b.size::float8 AS size FROM troupe.blob_uses u
+  const files = yield* readFiles(
+    sql,
+    `SELECT DISTINCT b.tenant, b.digest, b.size::float8 AS size FROM troupe.blob_uses u
          JOIN troupe.blobs b ON b.digest = u.digest AND b.tenant = u.tenant WHERE u.run = $1::uuid`,
-      [run]
-    ),
-    decodeFiles
+    [run]
   )
   for (const { digest, size, tenant } of files) {
     for (let from = 0; from === 0 || from < size; from += piece_bytes) {
-      const [piece] = yield* Effect.flatMap(
-        sql.unsafe(
-          `SELECT substring(bytes FROM $3::int4 FOR ${piece_bytes}) AS bytes FROM troupe.blobs
+      const [piece] = yield* readPieces(
+        sql,
+        `SELECT substring(bytes FROM $3::int4 FOR ${piece_bytes}) AS bytes FROM troupe.blobs
            WHERE digest = $2::text AND tenant = $1::text`,
-          [tenant, digest, from + 1]
-        ),
-        decodePieces
+        [tenant, digest, from + 1]
       )
       if (piece === undefined) return yield* Effect.die(new Error("a file of a run is gone"))
       const base64 = Buffer.from(piece.bytes).toString("base64")
@@ -135,13 +128,11 @@ const writeRun = Effect.fnUntraced(function* <E>(
   write: Write<E>
 ): Effect.fn.Return<boolean, E | Failure | RunChanged, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  const [head] = yield* Effect.flatMap(
-    sql.unsafe(
-      `SELECT r.run_id, r.tenant, d.conversation, r.length, ${isWhole("r")} AS whole FROM troupe.runs r
+  const [head] = yield* readHeads(
+    sql,
+    `SELECT r.run_id, r.tenant, d.conversation, r.length, ${isWhole("r")} AS whole FROM troupe.runs r
          JOIN troupe.run_details d ON d.run_id = r.run_id WHERE r.run_id = $1::uuid AND r.status BETWEEN 3 AND 5`,
-      [run]
-    ),
-    decodeHeads
+    [run]
   )
   if (head === undefined) return yield* new RunChanged({ run_id: run })
   const { length, whole, ...named } = head
@@ -205,7 +196,7 @@ export interface Chosen {
 
 const looked_max = 200
 
-const decodeEnded = rowDecoder(Schema.Struct({ run_id: RunId, chosen: Schema.Boolean }), "runs")
+const readEnded = rowReader(Schema.Struct({ run_id: RunId, chosen: Schema.Boolean }), "runs")
 
 /** The chosen ended runs of a database, by id. */
 export const endedRuns = (chosen: Chosen): Pages => {
@@ -215,14 +206,12 @@ export const endedRuns = (chosen: Chosen): Pages => {
     next: Effect.gen(function* () {
       if (isOver) return undefined
       const sql = yield* SqlClient.SqlClient
-      const rows = yield* Effect.flatMap(
-        sql.unsafe(
-          `SELECT r.run_id, (r.status BETWEEN 3 AND 5 AND ($2::text = '' OR r.tenant = $2::text) AND ($3::text = '' OR (
+      const rows = yield* readEnded(
+        sql,
+        `SELECT r.run_id, (r.status BETWEEN 3 AND 5 AND ($2::text = '' OR r.tenant = $2::text) AND ($3::text = '' OR (
              SELECT e.at FROM ${eventsOf("r.run_id", "r.length - 1", "r.length")} e) < nullif($3::text, '')::int8)) IS TRUE AS chosen
            FROM troupe.runs r WHERE r.run_id > $1::uuid ORDER BY r.run_id LIMIT ${looked_max}`,
-          [after, chosen.tenant ?? "", chosen.before === undefined ? "" : String(chosen.before)]
-        ),
-        decodeEnded
+        [after, chosen.tenant ?? "", chosen.before === undefined ? "" : String(chosen.before)]
       )
       isOver = rows.length < looked_max
       after = rows.at(-1)?.run_id ?? after

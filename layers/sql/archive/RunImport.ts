@@ -7,18 +7,17 @@ import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import type { StoreError } from "../../../services/StoreError.ts"
 import { ConversationId, RunId, Tenant } from "../../../src/value/Ids.ts"
-import { rowDecoder } from "../engine/DecodedRows.ts"
+import { rowReader } from "../engine/DecodedRows.ts"
 import * as Migrations from "../engine/Migrations.ts"
 import { inTransaction } from "../engine/SqlFailure.ts"
-import type { ArchiveUnusable, Lines } from "./ArchiveFile.ts"
-import { readFile } from "./ArchiveFile.ts"
-import type { ArchivedTable, ArchiveLine } from "./ArchiveText.ts"
+import type { ArchiveUnusable, Lines, ArchivedTable, ArchiveLine } from "./ArchiveFile.ts"
 import {
+  readFile,
   archive_format,
   archived_tables,
   ArchiveRefused,
   unreleased_format
-} from "./ArchiveText.ts"
+} from "./ArchiveFile.ts"
 
 export interface Imported {
   readonly runs: number
@@ -122,32 +121,27 @@ const verify = Effect.fnUntraced(function* (lines: Lines): Effect.fn.Return<numb
   return more === undefined ? runs : yield* refuse(more, "it stands behind the last line")
 })
 
-const decodeColumns = rowDecoder(
+const readColumns = rowReader(
   Schema.Struct({ table_name: Schema.String, columns: Schema.Array(Schema.String) }),
   "columns"
 )
-const decodeCounts = rowDecoder(Schema.Struct({ n: Schema.Int }), "counts")
+const readCounts = rowReader(Schema.Struct({ n: Schema.Int }), "counts")
 
 /** The columns of each table, except those that the database numbers itself. */
 const columnsOf = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
-  const rows = yield* Effect.flatMap(
-    sql.unsafe(
-      `SELECT c.relname::text AS table_name, array_agg(a.attname::text ORDER BY a.attnum) AS columns
+  const rows = yield* readColumns(
+    sql,
+    `SELECT c.relname::text AS table_name, array_agg(a.attname::text ORDER BY a.attnum) AS columns
        FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attidentity = ''
        WHERE c.relnamespace = 'troupe'::regnamespace AND c.relname = ANY ($1::text[]) GROUP BY c.relname`,
-      [archived_tables]
-    ),
-    decodeColumns
+    [archived_tables]
   )
   return new Map(rows.map(({ columns, table_name }) => [table_name, columns]))
 })
 type Columns = ReadonlyMap<string, ReadonlyArray<string>>
 
 const count = (sql: SqlClient.SqlClient, statement: string, params: ReadonlyArray<unknown>) =>
-  Effect.map(
-    Effect.flatMap(sql.unsafe(statement, [...params]), decodeCounts),
-    ([row]) => row?.n ?? 0
-  )
+  Effect.map(readCounts(sql, statement, params), ([row]) => row?.n ?? 0)
 
 /**
  * Inserts a row. A column that the row lacks gets its default, because the archive is older than the column. Gives 1 if the row

@@ -3,7 +3,7 @@
  * what the row was, but not what it contained.
  */
 import { Effect, Option, Schema } from "effect"
-import type { SqlConnection } from "effect/sql"
+import type { SqlClient, SqlConnection } from "effect/sql"
 import { JournalError } from "../../../services/RunJournal.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 
@@ -28,6 +28,19 @@ export const rowDecoder = <A, I>(row: Schema.Codec<A, I>, what: string) =>
 export const journalRowDecoder = <A, I>(row: Schema.Codec<A, I>, what: string) =>
   decoderOf(row, what, (message) => new JournalError({ message, lost: false }))
 
+const readerOf =
+  <A, E>(decode: (rows: ReadonlyArray<unknown>) => Effect.Effect<ReadonlyArray<A>, E>) =>
+  (sql: SqlClient.SqlClient, statement: string, params: ReadonlyArray<unknown> = []) =>
+    Effect.flatMap(sql.unsafe(statement, params), decode)
+
+/** Makes a function that runs a statement and decodes its rows, as `rowDecoder` does. */
+export const rowReader = <A, I>(row: Schema.Codec<A, I>, what: string) =>
+  readerOf(rowDecoder(row, what))
+
+/** Makes a function that runs a statement and decodes its rows, as `journalRowDecoder` does. */
+export const journalRowReader = <A, I>(row: Schema.Codec<A, I>, what: string) =>
+  readerOf(journalRowDecoder(row, what))
+
 /**
  * Makes a decoder for a list of independent rows: a row that cannot be read is left out and logged, so that it does not hide the
  * others.
@@ -42,6 +55,15 @@ export const readableRows = <A, I>(row: Schema.Codec<A, I>, what: string) => {
         ? Effect.succeed(read)
         : Effect.as(Effect.logError(`${left} ${what} cannot be read; they are left out`), read)
     })
+}
+
+/** The row of each key of a batch, by its place from 1; undefined where there is none. */
+export const byPlace = <A extends { readonly place: number }>(
+  keys: ReadonlyArray<unknown>,
+  rows: ReadonlyArray<A>
+): ReadonlyArray<A | undefined> => {
+  const found = new Map(rows.map((row) => [row.place, row]))
+  return keys.map((_, index) => found.get(index + 1))
 }
 
 interface ReadablePage<A, K, E, R> {

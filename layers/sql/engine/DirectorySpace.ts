@@ -8,7 +8,7 @@ import { Effect } from "effect"
 import { StoreError } from "../../../services/StoreError.ts"
 import type { StoreSpace } from "../../../services/StoreSpace.ts"
 import * as LogReserve from "./LogReserve.ts"
-import { openable } from "./OpenFiles.ts"
+import { openable } from "./EngineFiles.ts"
 
 const mega = 2 ** 20
 /** The least free bytes beside the reserve of the log: writes that leave less are refused, and no table grows. */

@@ -4,6 +4,8 @@
  * first, and only its files say when it needs some.
  */
 import { NodeFS } from "@electric-sql/pglite/nodefs"
+import { closeSync, openSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 
 /** What is told of the files, on the engine's thread, while a statement runs. */
 export interface FileWatcher {
@@ -100,5 +102,36 @@ export class EngineFiles extends NodeFS {
       (module: Module) => watch(module, this.#watcher)
     ]
     return { emscriptenOpts: { ...emscriptenOpts, preRun } }
+  }
+}
+
+const isLimit = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && (error.code === "EMFILE" || error.code === "ENFILE")
+
+/** The number of files that can be opened now, at most `max`, which is how many it tries. */
+export const openable = (max: number): number => {
+  const opened: Array<number> = []
+  try {
+    while (opened.length < max) opened.push(openSync(process.execPath, "r"))
+    return max
+  } catch (error) {
+    // Another error says nothing about the limit.
+    return isLimit(error) ? opened.length : max
+  } finally {
+    for (const file of opened) closeSync(file)
+  }
+}
+
+const refused = /^could not create file "([\w/.]+)": File exists$/
+
+/** Creates the empty file that this failure of a statement names, unless it exists. The next statement then finds it. */
+export const makeGhost = (data: string, cause: unknown): void => {
+  if (!(cause instanceof Error) || !("code" in cause) || cause.code !== "58P02") return
+  const [, path] = refused.exec(cause.message) ?? []
+  if (path === undefined || path.includes("..")) return
+  try {
+    writeFileSync(join(data, path), "", { flag: "wx", mode: 0o600 })
+  } catch {
+    // The file exists, or cannot be created yet: the statement fails as before.
   }
 }

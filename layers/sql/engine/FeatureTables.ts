@@ -5,8 +5,8 @@
  */
 import { Effect, Layer, Schema } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
-import { rowDecoder } from "./DecodedRows.ts"
-import { MayUpgrade } from "./MayUpgrade.ts"
+import { rowReader } from "./DecodedRows.ts"
+import { MayUpgrade } from "./Upgrading.ts"
 import * as Migrations from "./Migrations.ts"
 import { inTransaction } from "./SqlFailure.ts"
 import * as TenantReads from "./TenantReads.ts"
@@ -41,17 +41,14 @@ export interface FeatureTables {
 const identifier = Schema.String.check(Schema.isPattern(/^[a-z][a-z0-9_]{0,62}$/))
 const isIdentifier = Schema.is(identifier)
 
-const decodeDeclared = rowDecoder(
+const readDeclared = rowReader(
   Schema.Struct({ name: identifier, erased: Schema.fromJsonString(Erased) }),
   "tables of features"
 )
 
 /** What an erasure does in the tables of all features that the database has. */
 export const declared = (sql: SqlClient.SqlClient) =>
-  Effect.flatMap(
-    sql.unsafe("SELECT name, erased FROM troupe.feature_tables ORDER BY name"),
-    decodeDeclared
-  )
+  readDeclared(sql, "SELECT name, erased FROM troupe.feature_tables ORDER BY name")
 
 const Found = Schema.Struct({
   name: Schema.String,
@@ -63,13 +60,13 @@ const Found = Schema.Struct({
   texts: Schema.Array(Schema.String)
 })
 type Found = typeof Found.Type
-const decodeFound = rowDecoder(Found, "tables of the schema")
+const readFound = rowReader(Found, "tables of the schema")
 
 /** Tables that no other feature has. Those of every store are older than the feature, and so are left out where it is made. */
 const tablesNow = (sql: SqlClient.SqlClient, feature: string) =>
-  Effect.flatMap(
-    sql.unsafe(
-      `SELECT c.relname::text AS name, c.relrowsecurity AS secured, 'tenant' = ANY (a.columns) AS of_tenant, a.columns, a.texts,
+  readFound(
+    sql,
+    `SELECT c.relname::text AS name, c.relrowsecurity AS secured, 'tenant' = ANY (a.columns) AS of_tenant, a.columns, a.texts,
            EXISTS (SELECT FROM troupe.feature_tables f WHERE f.name = c.relname) AS declared
          FROM pg_class c CROSS JOIN LATERAL (
            SELECT coalesce(array_agg(a.attname::text), '{}') AS columns,
@@ -78,9 +75,7 @@ const tablesNow = (sql: SqlClient.SqlClient, feature: string) =>
            WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) a
          WHERE c.relnamespace = 'troupe'::regnamespace AND c.relkind IN ('r', 'p') AND c.relname !~ '^migrations'
            AND NOT EXISTS (SELECT FROM troupe.feature_tables f WHERE f.name = c.relname AND f.feature <> $1::text)`,
-      [feature]
-    ),
-    decodeFound
+    [feature]
   )
 
 const wrong = (message: string) => new Migrator.MigrationError({ kind: "BadState", message })

@@ -6,13 +6,65 @@
  * nobody has to learn the outcome of an interrupted read. One queue for both would need an option for each of these.
  */
 import { Deferred, Effect, Exit, Latch } from "effect"
+import type { SqlClient } from "effect/sql"
 import type { Scope } from "effect"
 import { SqlError } from "effect/sql"
-import type { SqlClient } from "effect/sql"
 import type { Tenant } from "../../../src/value/Ids.ts"
-import * as ReadPlaces from "./ReadPlaces.ts"
 import { isInTransaction } from "./SqlFailure.ts"
 import type { TenantReads } from "./TenantReads.ts"
+
+/** How many statements may run before others wait. */
+const places_max = 2
+/**
+ * How long a statement waits for others, in ms. After that it runs all the same, so that a statement without an answer blocks no
+ * other kind.
+ */
+const wait_ms = 100
+
+class ReadPlaces {
+  readonly #waiting = new Set<Deferred.Deferred<void>>()
+  #taken = 0
+
+  /** Runs `read` as soon as a place is free; after `wait_ms` it runs without one. */
+  within<A, E>(read: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    const placed = Effect.acquireUseRelease(
+      Effect.sync(() => void this.#taken++),
+      () => read,
+      () => Effect.sync(() => this.#leave())
+    )
+    return Effect.suspend(() =>
+      this.#taken < places_max ? placed : Effect.andThen(this.#turn, placed)
+    )
+  }
+
+  readonly #turn = Effect.suspend(() => {
+    const turn = Deferred.makeUnsafe<void>()
+    this.#waiting.add(turn)
+    return Effect.ensuring(
+      Effect.timeoutOption(Deferred.await(turn), wait_ms),
+      Effect.sync(() => this.#waiting.delete(turn))
+    )
+  })
+
+  #leave(): void {
+    this.#taken--
+    const [next] = this.#waiting
+    if (next === undefined || this.#taken >= places_max) return
+    this.#waiting.delete(next)
+    Deferred.doneUnsafe(next, Exit.void)
+  }
+}
+
+const places = new WeakMap<SqlClient.SqlClient, ReadPlaces>()
+
+/** The one instance for this client, shared by all kinds of reads. */
+const placesOf = (sql: SqlClient.SqlClient): ReadPlaces => {
+  const known = places.get(sql)
+  if (known !== undefined) return known
+  const made = new ReadPlaces()
+  places.set(sql, made)
+  return made
+}
 
 export interface Options<K, A, E> {
   readonly sql: SqlClient.SqlClient
@@ -164,7 +216,7 @@ export const make = <K, A, E>({
   Scope.Scope
 > =>
   Effect.gen(function* () {
-    const places = ReadPlaces.of(sql)
+    const places = placesOf(sql)
     const inPlace: Read<K, A, E> = (keys) => places.within(read(keys))
     const queue = new ReadQueue(inPlace, batch_max, yield* Latch.make(false))
     yield* Effect.addFinalizer(() => Effect.sync(() => queue.close()))

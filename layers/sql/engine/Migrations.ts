@@ -12,9 +12,8 @@
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { Migrator, SqlClient, SqlError } from "effect/sql"
-import { AnswerUnlimited } from "./AnswerUnlimited.ts"
-import { rowDecoder } from "./DecodedRows.ts"
-import { MayUpgrade } from "./MayUpgrade.ts"
+import { AnswerUnlimited, MayUpgrade } from "./Upgrading.ts"
+import { rowReader } from "./DecodedRows.ts"
 import { inTransaction, reasonOf, withReason } from "./SqlFailure.ts"
 import { migration as first } from "./migrations/0001_start.ts"
 
@@ -37,8 +36,8 @@ export const List = Context.Reference<string>("troupe/sql/MigrationList", {
 })
 
 const Ran = Schema.Struct({ migration_id: Schema.Int, name: Schema.String })
-const decodeRan = rowDecoder(Ran, "migrations")
-const decodePlaces = rowDecoder(
+const readRan = rowReader(Ran, "migrations")
+const readPlaces = rowReader(
   Schema.Struct({ schema: Schema.Boolean, list: Schema.Boolean }),
   "places of migrations"
 )
@@ -46,11 +45,9 @@ const decodePlaces = rowDecoder(
 /** Whether the schema `troupe` exists, and whether the list is in it. */
 const places = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const [found] = yield* Effect.flatMap(
-    sql.unsafe(
-      `SELECT to_regnamespace('troupe') IS NOT NULL AS schema, to_regclass('${first_list}') IS NOT NULL AS list`
-    ),
-    decodePlaces
+  const [found] = yield* readPlaces(
+    sql,
+    `SELECT to_regnamespace('troupe') IS NOT NULL AS schema, to_regclass('${first_list}') IS NOT NULL AS list`
   )
   return found ?? { schema: false, list: false }
 })
@@ -64,10 +61,7 @@ export const ran = Effect.gen(function* () {
   const list = yield* List
   const found = yield* sql.unsafe("SELECT WHERE to_regclass($1::text) IS NOT NULL", [list])
   if (found.length === 0) return []
-  const rows = yield* Effect.flatMap(
-    sql.unsafe(`SELECT migration_id, name FROM ${list} ORDER BY migration_id`),
-    decodeRan
-  )
+  const rows = yield* readRan(sql, `SELECT migration_id, name FROM ${list} ORDER BY migration_id`)
   const names = new Map(
     Object.keys(yield* Known).map((name) => [Number(name.slice(0, 4)), name.slice(5)])
   )
@@ -231,3 +225,22 @@ export const requireCurrent = Effect.gen(function* () {
 export const layer: Layer.Layer<never, StartError, SqlClient.SqlClient> = Layer.effectDiscard(
   Effect.flatMap(MayUpgrade, (may) => (may ? Effect.asVoid(run) : requireCurrent))
 )
+
+/** At the start of the only process of a store, every lease in it belongs to one that has ended: what those held is free at once. */
+const free = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  inTransaction(sql)(
+    Effect.gen(function* () {
+      yield* sql`DELETE FROM troupe.processes`
+      yield* sql`
+        UPDATE troupe.outbox_keys k SET due_at = 0 FROM troupe.outbox o
+        WHERE o.tenant = k.tenant AND o.key = k.key AND o.lease_owner IS NOT NULL`
+      yield* sql`UPDATE troupe.outbox SET lease_owner = NULL WHERE lease_owner IS NOT NULL`
+      yield* sql`
+        UPDATE troupe.tool_messages SET owner = NULL, due_at = 0 WHERE status = 0 AND owner IS NOT NULL`
+      yield* sql`UPDATE troupe.tool_workers SET expires_at = 0 WHERE expires_at > 0`
+    })
+  )
+)
+
+/** As `layer`, for an engine that only one process can open. */
+export const ofSoleProcess: typeof layer = Layer.provide(Layer.effectDiscard(free), layer)

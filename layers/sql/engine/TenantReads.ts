@@ -11,7 +11,7 @@ import { Migrator, SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import type { StoreError } from "../../../services/StoreError.ts"
 import type { Tenant } from "../../../src/value/Ids.ts"
-import { rowDecoder } from "./DecodedRows.ts"
+import { rowReader } from "./DecodedRows.ts"
 import { inTransaction, isInTransaction } from "./SqlFailure.ts"
 
 export class TenantReads extends Context.Service<
@@ -59,11 +59,11 @@ const Found = Schema.Struct({
   shown: Schema.Array(Schema.String),
   hides: Schema.Boolean
 })
-const decodeFound = rowDecoder(Found, "roles of the database")
+const readFound = rowReader(Found, "roles of the database")
 type Found = typeof Found.Type
 
 const find = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
-  const [found] = yield* Effect.flatMap(sql.unsafe(found_statement), decodeFound)
+  const [found] = yield* readFound(sql, found_statement)
   if (found === undefined) return yield* Effect.die(new Error("no role is connected"))
   return found
 })

@@ -4,7 +4,7 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { marker } from "../engine/ErasedFiles.ts"
+import { marker } from "../engine/ErasedBytes.ts"
 import type { Finding } from "./Finding.ts"
 import { fault, ok, unknown, warning } from "./Finding.ts"
 

@@ -6,7 +6,7 @@ import { Clock, Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import type { StoreError } from "../../../services/StoreError.ts"
-import { rowDecoder } from "../engine/DecodedRows.ts"
+import { rowReader } from "../engine/DecodedRows.ts"
 import * as Migrations from "../engine/Migrations.ts"
 import { ServerSession } from "../engine/ServerSession.ts"
 import * as TenantReads from "../engine/TenantReads.ts"
@@ -38,12 +38,12 @@ const age_warning = 1_000_000_000
 const age_fault = 1_800_000_000
 
 const first = <A, I>(row: Schema.Codec<A, I>, what: string) => {
-  const decode = rowDecoder(row, what)
+  const read = rowReader(row, what)
   return Effect.fnUntraced(function* (
     statement: string
   ): Effect.fn.Return<A, Failure, SqlClient.SqlClient> {
     const sql = yield* SqlClient.SqlClient
-    const [found] = yield* Effect.flatMap(sql.unsafe(statement), decode)
+    const [found] = yield* read(sql, statement)
     return found ?? (yield* Effect.die(new Error(`no row of ${what}`)))
   })
 }

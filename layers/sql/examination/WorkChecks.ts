@@ -6,7 +6,7 @@ import { Clock, Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import type { StoreError } from "../../../services/StoreError.ts"
-import { rowDecoder } from "../engine/DecodedRows.ts"
+import { rowReader } from "../engine/DecodedRows.ts"
 import type { Finding } from "./Finding.ts"
 import { fault, ok, warning } from "./Finding.ts"
 import type { Engine } from "./ServerChecks.ts"
@@ -18,7 +18,7 @@ const ids_max = 20
 /** A due message is late after this time, in ms. A living process takes it within seconds. */
 const late_ms = 300_000
 
-const decodeListed = rowDecoder(
+const readListed = rowReader(
   Schema.Struct({ n: Schema.Int, ids: Schema.Array(Schema.String) }),
   "counts"
 )
@@ -33,11 +33,9 @@ const counted = Effect.fnUntraced(function* (
   SqlClient.SqlClient
 > {
   const sql = yield* SqlClient.SqlClient
-  const [found] = yield* Effect.flatMap(
-    sql.unsafe(
-      `SELECT (SELECT count(*)::int4 FROM ${from}) AS n, ARRAY(SELECT ${id}::text FROM ${from} LIMIT ${ids_max}) AS ids`
-    ),
-    decodeListed
+  const [found] = yield* readListed(
+    sql,
+    `SELECT (SELECT count(*)::int4 FROM ${from}) AS n, ARRAY(SELECT ${id}::text FROM ${from} LIMIT ${ids_max}) AS ids`
   )
   return found ?? { n: 0, ids: [] }
 })
@@ -85,8 +83,8 @@ const deadCalls = listed(
   "there is no dead call"
 )
 
-const decodeLiving = rowDecoder(Schema.Struct({ n: Schema.Int }), "processes")
-const decodeUnhosted = rowDecoder(
+const readLiving = rowReader(Schema.Struct({ n: Schema.Int }), "processes")
+const readUnhosted = rowReader(
   Schema.Struct({ need: Schema.String, n: Schema.Int }),
   "unhosted work"
 )
@@ -112,8 +110,8 @@ const hosting = Effect.fnUntraced(function* (
   engine: Engine
 ): Effect.fn.Return<ReadonlyArray<Finding>, Failure, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  const [living] = yield* Effect.flatMap(sql.unsafe(living_statement), decodeLiving)
-  const needs = yield* Effect.flatMap(sql.unsafe(unhosted_statement), decodeUnhosted)
+  const [living] = yield* readLiving(sql, living_statement)
+  const needs = yield* readUnhosted(sql, unhosted_statement)
   const processes = living?.n ?? 0
   const count = needs.reduce((sum, { n }) => sum + n, 0)
   if (count === 0) return [ok("hosts", "no run waits for a process")]
@@ -126,12 +124,10 @@ const hosting = Effect.fnUntraced(function* (
 const late: Check = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const before = (yield* Clock.currentTimeMillis) - late_ms
-  const [found] = yield* Effect.flatMap(
-    sql.unsafe(
-      `SELECT count(*)::int4 AS n FROM troupe.outbox_keys WHERE pending > 0 AND due_at < $1::text::int8`,
-      [String(before)]
-    ),
-    decodeLiving
+  const [found] = yield* readLiving(
+    sql,
+    "SELECT count(*)::int4 AS n FROM troupe.outbox_keys WHERE pending > 0 AND due_at < $1::text::int8",
+    [String(before)]
   )
   const n = found?.n ?? 0
   return [
@@ -173,7 +169,7 @@ const Question = Schema.Struct({
   tool_key: Schema.String,
   payload: Schema.Struct({ agent_name: Schema.String })
 })
-const decodeWaiting = rowDecoder(
+const readWaiting = rowReader(
   Schema.Struct({
     id: Schema.String,
     run_id: Schema.String,
@@ -193,13 +189,11 @@ export const waiting: Effect.Effect<
   SqlClient.SqlClient
 > = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const rows = yield* Effect.flatMap(
-    sql.unsafe(
-      `SELECT a.id::text AS id, a.run_id::text AS run_id, d.agent, a.payload AS question, e.payload AS accepted FROM troupe.approvals a
+  const rows = yield* readWaiting(
+    sql,
+    `SELECT a.id::text AS id, a.run_id::text AS run_id, d.agent, a.payload AS question, e.payload AS accepted FROM troupe.approvals a
            JOIN troupe.run_details d ON d.run_id = a.run_id JOIN troupe.run_pairs e ON e.run_id = a.run_id AND e.seq = 0
          WHERE a.status = 0 ORDER BY a.position LIMIT ${waiting_max}`
-    ),
-    decodeWaiting
   )
   return rows.map(({ accepted, question, ...row }) => ({
     ...row,

@@ -7,8 +7,8 @@
 import { Clock, Effect } from "effect"
 import type { Scope } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
-import type { Append, RunJournal } from "../../../services/RunJournal.ts"
-import { amendmentOf, JournalError } from "../../../services/RunJournal.ts"
+import type { Append, JournalError, RunJournal } from "../../../services/RunJournal.ts"
+import { amendmentOf } from "../../../services/RunJournal.ts"
 import type { RunHead } from "../../../services/RunReader.ts"
 import { canonical } from "../../../src/value/Canonical.ts"
 import type { RunId } from "../../../src/value/Ids.ts"
@@ -21,22 +21,18 @@ import type { RunState } from "../../../src/run/RunState.ts"
 import { isParkable, statusOf } from "../../../src/run/RunState.ts"
 import { spanned } from "../../../src/value/Telemetry.ts"
 import { inTransaction, isInTransaction, orJournalError } from "../engine/SqlFailure.ts"
-import type { AmendmentWakeups, ClaimFor } from "./AmendmentWakeups.ts"
+import type { AmendmentWakeups, ClaimFor, CommitListeners } from "./RunListeners.ts"
 import type { EncodedAppend } from "./AppendStatement.ts"
 import { answerColumns, batchParams } from "./AppendStatement.ts"
-import type { CommitListeners } from "./CommittedEntries.ts"
 import * as GroupCommit from "./GroupCommit.ts"
-import { appendWithin, decodePlaces, encodedWithin } from "./JournalWriter.ts"
+import { appendWithin, decodePlaces, encodedWithin, notWritten } from "./JournalWriter.ts"
 import type { marker } from "./QuarantineRows.ts"
-import * as RunLeases from "./RunLeases.ts"
+import * as RunClaims from "./RunClaims.ts"
 import { foldableEntries, find, whyOf } from "./RunRows.ts"
 import * as RunReads from "./RunReads.ts"
 
-/** The most amendments in one statement, and the most characters of their texts together. */
+/** The most amendments in one statement. */
 const batch_max = 512
-const batch_size_max = 8_000_000
-/** The most amendments that may wait. */
-const queue_max = 100_000
 /** How often an amendment is tried without a lock. */
 const tries_max = 3
 
@@ -130,11 +126,11 @@ const amendLocked = Effect.fnUntraced(function* <A, E>(
   if (events.length === 0) return answer
   yield* appendWithin(sql, listeners, appendOf(head, events, after)).pipe(
     Effect.catchTag(["FencedOff", "StaleAppend"], () =>
-      Effect.fail(new JournalError({ message: "a locked run was written by another", lost: false }))
+      Effect.fail(notWritten("a locked run was written by another"))
     )
   )
   if (head.needs !== undefined) {
-    yield* RunLeases.setNeeds(sql, run, stillNeeded(head.needs, after))
+    yield* RunClaims.setNeeds(sql, run, stillNeeded(head.needs, after))
   }
   yield* wakeups.wake(run)
   return answer
@@ -157,13 +153,11 @@ export const make = Effect.fnUntraced(function* (
   services: Services
 ): Effect.fn.Return<RunJournal["Service"]["amend"], never, Scope.Scope> {
   const { listeners, mark, sql, wakeups } = services
-  const read = yield* RunReads.make(sql)
+  const read = yield* RunReads.whole(sql)
   const append = yield* GroupCommit.make({
     commit: commitBatch(sql, wakeups.sender),
     batch_max,
-    batch_size_max,
-    queue_max,
-    overflow: () => new JournalError({ message: "too many amendments wait", lost: false }),
+    overflow: () => notWritten("too many amendments wait"),
     gathers: true
   })
 

@@ -22,10 +22,10 @@ export interface Options<A extends Item, O, E extends CommitError> {
   readonly commit: (batch: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<O>, E>
   /** The most items in one batch. */
   readonly batch_max: number
-  /** The most characters in one batch. An item that is larger than this is written alone. */
-  readonly batch_size_max: number
-  /** The most items that may wait; one more fails with `overflow`. */
-  readonly queue_max: number
+  /** The most characters in one batch. An item that is larger than this is written alone. Absent = 8,000,000. */
+  readonly batch_size_max?: number
+  /** The most items that may wait; one more fails with `overflow`. Absent = 100,000. */
+  readonly queue_max?: number
   readonly overflow: () => E
   /**
    * `true`: items that arrive in the same turn of the event loop share the first batch. Absent: they do so only where the
@@ -79,7 +79,7 @@ class Waiting<A extends Item, O, E extends CommitError> {
   }
 
   get isFull(): boolean {
-    return this.#queue.length >= this.#options.queue_max
+    return this.#queue.length >= (this.#options.queue_max ?? 100_000)
   }
 
   add(entry: Entry<A, O, E>): void {
@@ -93,7 +93,7 @@ class Waiting<A extends Item, O, E extends CommitError> {
 
   /** Takes the oldest items, at most one for each lane, within the bounds of a batch. The others stay in order. */
   next(): ReadonlyArray<Entry<A, O, E>> {
-    const { batch_max, batch_size_max } = this.#options
+    const { batch_max, batch_size_max = 8_000_000 } = this.#options
     const batch: Array<Entry<A, O, E>> = []
     const rest: Array<Entry<A, O, E>> = []
     const lanes = new Set<string>()

@@ -7,16 +7,16 @@ import type { Append } from "../../../services/RunJournal.ts"
 import { FencedOff, JournalError, StaleAppend } from "../../../services/RunJournal.ts"
 import { RunId } from "../../../src/value/Ids.ts"
 import { isBeyondBytes } from "../../../src/value/CutText.ts"
-import { journalRowDecoder } from "../engine/DecodedRows.ts"
+import { journalRowDecoder, journalRowReader } from "../engine/DecodedRows.ts"
 import type { EncodedAppend } from "./AppendStatement.ts"
 import { encodeAppend, statementOf } from "./AppendStatement.ts"
 import { isQuarantined, run_over } from "./Codes.ts"
-import type { CommitListeners } from "./CommittedEntries.ts"
+import type { CommitListeners } from "./RunListeners.ts"
 import { inTransaction, orJournalError } from "../engine/SqlFailure.ts"
 
 export type Refusal = FencedOff | StaleAppend | JournalError
 
-const notWritten = (text: string) => new JournalError({ message: text, lost: false })
+export const notWritten = (message: string) => new JournalError({ message, lost: false })
 
 /**
  * The most bytes of an event that a caller asks to be written, as JSON in UTF-8. Every read of the run returns the event, and a
@@ -57,7 +57,7 @@ const FenceRow = Schema.Struct({
   length: Schema.Int,
   status: Schema.Int
 })
-const decodeFences = journalRowDecoder(FenceRow, "heads of runs")
+const readFences = journalRowReader(FenceRow, "heads of runs")
 export const decodePlaces = journalRowDecoder(
   Schema.Struct({ place: Schema.Int }),
   "refused appends"
@@ -77,12 +77,10 @@ const refusalOf = (item: EncodedAppend, row: typeof FenceRow.Type | undefined): 
 /** The reason of each refusal, derived from the current heads of the runs. */
 const refusals = (sql: SqlClient.SqlClient, refused: ReadonlyArray<EncodedAppend>) =>
   Effect.map(
-    Effect.flatMap(
-      sql.unsafe(
-        `SELECT run_id, epoch, length, status FROM troupe.runs WHERE run_id = ANY($1::text[]::uuid[])`,
-        [refused.map((item) => item.append.run)]
-      ),
-      decodeFences
+    readFences(
+      sql,
+      `SELECT run_id, epoch, length, status FROM troupe.runs WHERE run_id = ANY($1::text[]::uuid[])`,
+      [refused.map((item) => item.append.run)]
     ),
     (rows) => {
       const heads = new Map(rows.map((row) => [row.run_id, row]))

@@ -1,20 +1,30 @@
 /**
- * Runs in quarantine: marking them, reading their rows as they are stored, and releasing them. Private to this room.
+ * Runs in quarantine: marking them, reading their rows as they are stored, and releasing them; and the audit of runs that are not
+ * over, which may lack events or records. Private to this room.
  */
 import { Clock, Effect, Result, Schema } from "effect"
 import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
 import type { JournalError } from "../../../services/RunJournal.ts"
 import type { QuarantineQuery, RawPage, RunQuarantine } from "../../../services/RunQuarantine.ts"
-import { announceQuarantine } from "../../../services/RunQuarantine.ts"
-import type { RunId, Tenant } from "../../../src/value/Ids.ts"
+import { announceQuarantine, announceLostRecord } from "../../../services/RunQuarantine.ts"
 import { foldWhole, QuarantinedRun, RawEvent, RunQuarantined } from "../../../src/run/Quarantine.ts"
 import { RunNotFound } from "../../../src/run/RunCommand.ts"
-import { isQuarantined, run_quarantined, RunCode } from "./Codes.ts"
+import { isQuarantined, run_quarantined, RunCode, run_over, run_parked } from "./Codes.ts"
 import { foldableEntries, find } from "./RunRows.ts"
-import { journalRowDecoder, readablePage, readableRows } from "../engine/DecodedRows.ts"
+import {
+  journalRowDecoder,
+  journalRowReader,
+  readablePage,
+  readableRows
+} from "../engine/DecodedRows.ts"
 import { eventsOf } from "../engine/EventRows.ts"
 import { inTransaction, orJournalError, toJournalError } from "../engine/SqlFailure.ts"
 import type { TenantReads } from "../engine/TenantReads.ts"
+import type { Approval } from "../../../src/approval/Approval.ts"
+import type { Tenant } from "../../../src/value/Ids.ts"
+import { RunId } from "../../../src/value/Ids.ts"
+import { restoredRecords } from "../../../src/run/RestoredRecords.ts"
+import { approvalRow } from "./AppendStatement.ts"
 
 const page_max = 500
 const raw_max = 10_000
@@ -151,12 +161,111 @@ const liftQuarantine =
       Effect.flatMap((why) => (why === undefined ? Effect.void : Effect.fail(why)))
     )
 
+/** The most runs in one statement of an audit. */
+const audited_max = 1_000
+
+const readAudited = journalRowReader(
+  Schema.Struct({
+    run_id: RunId,
+    length: Schema.Int,
+    events: Schema.Int,
+    approvals: Schema.Int,
+    records: Schema.Int
+  }),
+  "audited runs"
+)
+
+/**
+ * Two pages of runs, one of those at work and one of those parked: each kind has an index of its own, and no index covers both.
+ */
+const running = `(SELECT run_id, length FROM troupe.runs
+  WHERE status > ${run_parked} AND status < ${run_over} AND run_id > $1::uuid ORDER BY run_id LIMIT $2::int4)`
+const parked = `(SELECT run_id, length FROM troupe.runs
+  WHERE status = ${run_parked} AND run_id > $1::uuid ORDER BY run_id LIMIT $2::int4)`
+
+/**
+ * Counts the events, open questions and records of each run. `a.status + 0 = 0` keeps the planner from the index of all open
+ * questions: with few open questions that index looks as good as the one by run, and an audit would read all of them for each
+ * run.
+ */
+const counted = (sql: SqlClient.SqlClient, limit: number, after: RunId | undefined) =>
+  readAudited(
+    sql,
+    `SELECT r.run_id, r.length,
+       (SELECT count(*)::int4 FROM ${eventsOf("r.run_id", "0", "r.length")} e) AS events,
+       (SELECT coalesce(sum(CASE WHEN e.type IN ('ApprovalRequested', 'ClientRequested') THEN 1 ELSE -1 END), 0)::int4 FROM troupe.run_pairs e
+         WHERE e.run_id = r.run_id AND e.type IN ('ApprovalRequested', 'ClientRequested', 'ApprovalDecided', 'ApprovalClosed')) AS approvals,
+       (SELECT count(*)::int4 FROM troupe.approvals a WHERE a.run_id = r.run_id AND a.status + 0 = 0) AS records
+     FROM (${running} UNION ALL ${parked} ORDER BY run_id LIMIT $2::int4) r ORDER BY r.run_id`,
+    [after ?? "00000000-0000-0000-0000-000000000000", Math.min(Math.max(limit, 1), audited_max)]
+  )
+
+/**
+ * Writes a question's record. A record that is pending already stays as it is, even if somebody changed it. Gives a row if it
+ * wrote.
+ */
+const write = (sql: SqlClient.SqlClient, approval: Approval) => {
+  const { expires_at, id, payload } = approvalRow(approval)
+  return sql.unsafe(
+    `INSERT INTO troupe.approvals (id, tenant, run_id, status, expires_at, payload)
+     VALUES ($1::uuid, $2::text, $3::uuid, 0, NULLIF($4::text, '')::int8, $5::text)
+     ON CONFLICT (id) DO UPDATE SET tenant = excluded.tenant, run_id = excluded.run_id, status = 0,
+       expires_at = excluded.expires_at, payload = excluded.payload, answer = NULL
+     WHERE troupe.approvals.status <> 0 RETURNING 1 AS made`,
+    [
+      id,
+      approval.tenant,
+      approval.run_id,
+      expires_at === undefined ? "" : String(expires_at),
+      payload
+    ]
+  )
+}
+
+/** Writes the missing records of a run, under the run's lock, so that no answer arrives between the read and the write. */
+const repaired = (sql: SqlClient.SqlClient, run: RunId) =>
+  inTransaction(sql)(
+    Effect.gen(function* () {
+      const head = yield* find(sql, run, "FOR UPDATE OF r")
+      if (head === undefined || head.quarantined === true) return
+      const all = yield* foldableEntries(sql, run, head.length)
+      const state = yield* Effect.fromResult(foldWhole(run, all, head.length))
+      for (const question of restoredRecords(head, all, state)) {
+        const made = yield* write(sql, question)
+        if (made.length > 0) yield* announceLostRecord(question)
+      }
+    })
+  )
+
+type Mark = ReturnType<typeof marker>
+
+/**
+ * Checks runs that are not over without folding them: whether all of their events exist, and whether each open question has its
+ * record. Only runs where the counts differ are folded.
+ */
+const audit = (sql: SqlClient.SqlClient, markQuarantined: Mark) =>
+  Effect.fnUntraced(function* (limit: number, after?: RunId) {
+    const rows = yield* counted(sql, limit, after)
+    for (const { approvals, events, length, records, run_id } of rows) {
+      if (events === length && approvals <= records) continue
+      yield* (
+        markQuarantined(repaired(sql, run_id)) as Effect.Effect<
+          void,
+          RunQuarantined | JournalError | SqlError.SqlError
+        >
+      ).pipe(Effect.catchTag("RunQuarantined", () => Effect.void))
+    }
+    return rows.length < limit ? undefined : rows.at(-1)?.run_id
+  }, Effect.mapError(orJournalError))
+
 export const make = (
   sql: SqlClient.SqlClient,
   reads: TenantReads["Service"],
+  markQuarantined: Mark,
   wake: (run: RunId) => Effect.Effect<void, SqlError.SqlError>
-): Pick<RunQuarantine["Service"], "quarantined" | "raw" | "liftQuarantine"> => ({
+): RunQuarantine["Service"] => ({
   quarantined: quarantined(sql, reads),
   raw: raw(sql, reads),
-  liftQuarantine: liftQuarantine(sql, wake)
+  liftQuarantine: liftQuarantine(sql, wake),
+  audit: audit(sql, markQuarantined)
 })

@@ -5,17 +5,17 @@
 import { Clock, Effect, Schema } from "effect"
 import type { Scope } from "effect"
 import type { SqlClient } from "effect/sql"
-import { JournalError } from "../../../services/RunJournal.ts"
 import type { Beginning, Claim, RunOwnership } from "../../../services/RunOwnership.ts"
 import { canonical } from "../../../src/value/Canonical.ts"
 import { addressKey } from "../../../src/value/Ids.ts"
 import type { RunAccepted, RunEvent } from "../../../src/run/RunEvent.ts"
 import { spanned } from "../../../src/value/Telemetry.ts"
-import { journalRowDecoder } from "../engine/DecodedRows.ts"
+import { byPlace, journalRowReader } from "../engine/DecodedRows.ts"
 import { inTransaction, isInTransaction, orJournalError } from "../engine/SqlFailure.ts"
-import type { CommitListeners, Stored } from "./CommittedEntries.ts"
+import type { CommitListeners, Stored } from "./RunListeners.ts"
 import type { Item } from "./GroupCommit.ts"
 import * as GroupCommit from "./GroupCommit.ts"
+import { notWritten } from "./JournalWriter.ts"
 
 /** The `RunClaimed` event of a run that begins claimed, at epoch 1. */
 const firstClaim = (owner: string): RunEvent => ({ _tag: "RunClaimed", epoch: 1, owner })
@@ -38,16 +38,13 @@ interface Wanted extends Item {
   readonly texts: FirstTexts
 }
 
-const decodeRows = journalRowDecoder(
+const readBegun = journalRowReader(
   Schema.Struct({ place: Schema.Int, begun: Schema.Boolean }),
   "begun runs"
 )
 
-/** The most runs in one statement, and the most characters of their events together. */
+/** The most runs in one statement. */
 const batch_max = 128
-const batch_size_max = 8_000_000
-/** The most runs that may wait: at most one for each actor. */
-const queue_max = 100_000
 
 // Times are passed as text, because the two engines encode arrays of numbers beyond int4 differently.
 const statement = `SELECT place, begun FROM troupe.begin_runs($1::text[], $2::text[], $3::text[], $4::text[], $5::text[],
@@ -75,12 +72,8 @@ const columnsOf = (batch: ReadonlyArray<Wanted>, waits: boolean): ReadonlyArray<
 
 /** Whether each run was begun; undefined where another transaction has locked the key of its dispatch. */
 const beginAll = (sql: SqlClient.SqlClient, batch: ReadonlyArray<Wanted>, waits: boolean) =>
-  Effect.map(
-    Effect.flatMap(sql.unsafe(statement, columnsOf(batch, waits)), decodeRows),
-    (rows): ReadonlyArray<boolean | undefined> => {
-      const answers = new Map(rows.map(({ begun, place }) => [place, begun]))
-      return batch.map((_, i) => answers.get(i + 1))
-    }
+  Effect.map(readBegun(sql, statement, columnsOf(batch, waits)), (rows) =>
+    byPlace(batch, rows).map((row) => row?.begun)
   )
 
 /** The claim of a run that was created and claimed at once. */
@@ -127,7 +120,7 @@ const wantedOf = (beginning: Beginning, owner: string, at: number) =>
       const texts = firstTexts(beginning.accepted, owner)
       return { lane: beginning.run, size: texts[0].length, beginning, owner, at, texts }
     },
-    catch: () => new JournalError({ message: "an event that is not JSON", lost: false })
+    catch: () => notWritten("an event that is not JSON")
   })
 
 /**
@@ -142,9 +135,7 @@ export const make = Effect.fnUntraced(function* (
     commit: (batch: ReadonlyArray<Wanted>) =>
       Effect.mapError(beginAll(sql, batch, false), orJournalError),
     batch_max,
-    batch_size_max,
-    queue_max,
-    overflow: () => new JournalError({ message: "too many runs wait to begin", lost: false })
+    overflow: () => notWritten("too many runs wait to begin")
   })
   /** Waits until the key of the dispatch is unlocked, then begins the run alone. */
   const beginWhenFree = (wanted: Wanted, isWithin: boolean) => {

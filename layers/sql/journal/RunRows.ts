@@ -18,7 +18,7 @@ import {
 } from "../../../src/run/Quarantine.ts"
 import type { JournalEntry, RunEvent } from "../../../src/run/RunEvent.ts"
 import { isQuarantined, RunCode, run_quarantined, run_parked, runStatus } from "./Codes.ts"
-import { journalRowDecoder, readableRows } from "../engine/DecodedRows.ts"
+import { journalRowDecoder, journalRowReader, readableRows } from "../engine/DecodedRows.ts"
 import { eventsOf } from "../engine/EventRows.ts"
 import { orJournalError, toJournalError } from "../engine/SqlFailure.ts"
 
@@ -37,7 +37,13 @@ export const HeadRow = Schema.Struct({
   /** Absent in the row of a claim, because a claim removes the needs. */
   needs: Schema.optionalKey(Schema.Array(Schema.String))
 })
+/** A head with its entries as JSON text; null where they are too many for one row, or for one statement. */
+export const WholeRow = Schema.Struct({
+  ...HeadRow.fields,
+  entries: Schema.NullOr(Schema.String)
+})
 const decodeHeads = journalRowDecoder(HeadRow, "heads of runs")
+const readHeads = journalRowReader(HeadRow, "heads of runs")
 const decodeReadableHeads = readableRows(HeadRow, "heads of runs")
 
 /** The columns of a HeadRow, where `r` is a run and `d` its details. An owner without a valid lease is null. */
@@ -124,11 +130,10 @@ const isTimed = (pair: unknown): pair is readonly [at: number, payload: unknown]
  * cannot be read.
  */
 export const entriesIn = (text: string, from = 0): ReadonlyArray<JournalEntry> | undefined => {
-  const all = parsedJson(text)
-  if (Result.isFailure(all)) return undefined
-  if (!Array.isArray(all.success)) return undefined
+  const all = Result.getOrUndefined(parsedJson(text))
+  if (!Array.isArray(all)) return undefined
   const entries: Array<JournalEntry> = []
-  for (const pair of all.success) {
+  for (const pair of all) {
     if (!isTimed(pair)) return undefined
     const [at, payload] = pair
     const event = decodeEvent(payload)
@@ -155,6 +160,19 @@ export const foldableEntries = Effect.fnUntraced(function* (
   }
   return all
 })
+
+/**
+ * The entries of the run with this head: those in a JSON text, or, where it lacks any or was too long for its row (null), those
+ * that are read now.
+ */
+export const wholeEntries = (
+  sql: SqlClient.SqlClient,
+  { length, run_id }: RunHead,
+  text: string | null
+) => {
+  const all = text === null ? undefined : entriesIn(text)
+  return all?.length === length ? Effect.succeed(all) : foldableEntries(sql, run_id, length)
+}
 
 /**
  * Entries from `from` up to, but not including, `to`, in order. The run must have at least `to` entries, otherwise it fails with
@@ -218,7 +236,7 @@ export const page = Effect.fnUntraced(function* (
   return yield* entriesOf(run, events, from, count)
 })
 
-const decodeMarks = journalRowDecoder(
+const readMarks = journalRowReader(
   Schema.Struct({ reason: QuarantineReason, seq: Schema.Int }),
   "marks of quarantine"
 )
@@ -229,18 +247,11 @@ export const whyOf = (
   run: RunId
 ): Effect.Effect<RunQuarantined, JournalError> =>
   Effect.mapBoth(
-    Effect.flatMap(
-      sql.unsafe(`SELECT reason, seq FROM troupe.quarantine WHERE run_id = $1::uuid`, [run]),
-      decodeMarks
-    ),
+    readMarks(sql, "SELECT reason, seq FROM troupe.quarantine WHERE run_id = $1::uuid", [run]),
     {
       onFailure: orJournalError,
-      onSuccess: ([row]) =>
-        new RunQuarantined({
-          run_id: run,
-          reason: row?.reason ?? "unfoldable",
-          seq: row?.seq ?? 0
-        })
+      onSuccess: ([mark]) =>
+        new RunQuarantined({ run_id: run, ...(mark ?? { reason: "unfoldable", seq: 0 }) })
     }
   )
 
@@ -254,13 +265,11 @@ export const find = (
   lock: "" | "FOR UPDATE OF r" = ""
 ): Effect.Effect<RunHead | undefined, SqlError.SqlError | JournalError> =>
   Effect.map(
-    Effect.flatMap(
-      sql.unsafe(
-        `SELECT ${head_columns} FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
-         WHERE r.run_id = $1::uuid ${lock}`,
-        [run]
-      ),
-      decodeHeads
+    readHeads(
+      sql,
+      `SELECT ${head_columns} FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
+       WHERE r.run_id = $1::uuid ${lock}`,
+      [run]
     ),
-    ([row]) => (row === undefined ? undefined : headOf(row))
+    ([row]) => row && headOf(row)
   )

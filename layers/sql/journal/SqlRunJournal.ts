@@ -7,8 +7,8 @@
 import { Clock, Context, Effect, Exit, Layer, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
-import type { Append, Fence } from "../../../services/RunJournal.ts"
-import { FencedOff, JournalError, RunJournal, StaleAppend } from "../../../services/RunJournal.ts"
+import type { Append, Fence, JournalError } from "../../../services/RunJournal.ts"
+import { FencedOff, RunJournal, StaleAppend } from "../../../services/RunJournal.ts"
 import { RunNews } from "../../../services/RunNews.ts"
 import { RunOwnership } from "../../../services/RunOwnership.ts"
 import { RunQuarantine } from "../../../services/RunQuarantine.ts"
@@ -22,17 +22,14 @@ import { transaction_ms_max } from "../../../src/tool/ToolSpec.ts"
 import type { EncodedAppend } from "./AppendStatement.ts"
 import * as Amendments from "./Amendments.ts"
 import * as BodyConnection from "./BodyConnection.ts"
-import * as AmendmentWakeups from "./AmendmentWakeups.ts"
-import * as AuditedRuns from "./AuditedRuns.ts"
-import { CommitListeners } from "./CommittedEntries.ts"
+import { amendmentWakeups, CommitListeners } from "./RunListeners.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import * as RunBeginnings from "./RunBeginnings.ts"
 import * as RunClaims from "./RunClaims.ts"
 import * as QuarantineRows from "./QuarantineRows.ts"
-import * as RunLeases from "./RunLeases.ts"
-import * as RunPages from "./RunPages.ts"
+import * as RunReads from "./RunReads.ts"
 import { find } from "./RunRows.ts"
-import { appendWithin, commit, encoded } from "./JournalWriter.ts"
+import { appendWithin, commit, encoded, notWritten } from "./JournalWriter.ts"
 import {
   inTransaction,
   isInTransaction,
@@ -43,11 +40,8 @@ import { ServerSession } from "../engine/ServerSession.ts"
 import { SqlNotify } from "../engine/SqlNotify.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
 
-/** The most appends in one statement, and the most characters of their texts together. Larger batches gain nothing. */
+/** The most appends in one statement. Larger batches gain nothing. */
 const batch_max = 512
-const batch_size_max = 8_000_000
-/** The most appends that may wait: one for each run, because each run has one writer. */
-const queue_max = 100_000
 
 /**
  * The most bodies of transactional tools that run at the same time. Each holds a connection for up to 5 s. The remaining
@@ -126,10 +120,7 @@ const transacting =
     Effect.gen(function* () {
       const head = yield* find(sql, run, "FOR UPDATE OF r")
       if (head === undefined) {
-        return yield* new JournalError({
-          message: "append to a run that was never created",
-          lost: false
-        })
+        return yield* notWritten("append to a run that was never created")
       }
       if (head.epoch !== fence.epoch)
         return yield* new FencedOff({ run_id: run, epoch: head.epoch })
@@ -156,9 +147,7 @@ const appending = Effect.fnUntraced(function* (
     commit: (batch: ReadonlyArray<EncodedAppend>) =>
       Effect.mapError(commit(sql)(batch), orJournalError),
     batch_max,
-    batch_size_max,
-    queue_max,
-    overflow: () => new JournalError({ message: "too many appends wait", lost: false })
+    overflow: () => notWritten("too many appends wait")
   })
   return (append: Append): Effect.Effect<void, StaleAppend | FencedOff | JournalError> =>
     Effect.withFiber((fiber) => {
@@ -176,14 +165,14 @@ const appending = Effect.fnUntraced(function* (
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const wakeups = yield* AmendmentWakeups.make(sql)
+  const wakeups = yield* amendmentWakeups(sql)
   const { onAmended, wake } = wakeups
   const markQuarantined = QuarantineRows.marker(sql)
   const listeners = new CommitListeners()
-  const take = yield* RunClaims.make(sql)
+  const take = yield* RunClaims.claiming(sql)
   const tenants = yield* TenantReads
   const reset = BodyConnection.resetTo((yield* ServerSession).settings)
-  const reads = yield* RunPages.make(sql, tenants)
+  const reads = yield* RunReads.make(sql, tenants)
   const claim = Effect.fnUntraced(function* (...of: Parameters<typeof take>) {
     const claimed = yield* take(...of)
     yield* sql.afterCommit(Effect.sync(() => listeners.publishClaim(claimed)))
@@ -207,12 +196,9 @@ const make = Effect.gen(function* () {
   const ownership = RunOwnership.of({
     begin: yield* RunBeginnings.make(sql, listeners),
     claim: (run, owner, seen) => markQuarantined(claim(run, owner, seen)),
-    ...RunLeases.make(sql, wake)
+    ...RunClaims.leases(sql, wake)
   })
-  const quarantine = RunQuarantine.of({
-    ...QuarantineRows.make(sql, tenants, wake),
-    audit: AuditedRuns.make(sql, markQuarantined)
-  })
+  const quarantine = QuarantineRows.make(sql, tenants, markQuarantined, wake)
   return Context.make(RunJournal, journal).pipe(
     Context.add(RunReader, reader),
     Context.add(RunOwnership, ownership),

@@ -19,10 +19,10 @@ import {
   run_over,
   run_parked,
   runCode,
-  runStatus
+  runStatus,
+  letterCode
 } from "./Codes.ts"
-import { letterCode } from "../engine/LetterStatus.ts"
-import { readablePage, readableRows, rowDecoder } from "../engine/DecodedRows.ts"
+import { readablePage, readableRows, rowReader } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import { agentMember, StoredText, traceMember } from "../engine/StoredText.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
@@ -51,15 +51,15 @@ const decodeUnknown = readableRows(
   }),
   "unknown calls"
 )
-const decodeCounts = rowDecoder(
+const readCounts = rowReader(
   Schema.Struct({ tool: StoredText, calls: Schema.Int }),
   "counts of unknown calls"
 )
-const decodeLiving = rowDecoder(
+const readLiving = rowReader(
   Schema.Struct({ agents: Schema.Array(Schema.String) }),
   "agents of processes"
 )
-const decodeUnhosted = rowDecoder(
+const readUnhosted = rowReader(
   Schema.Struct({
     tenant: Tenant,
     need: Schema.String,
@@ -200,17 +200,12 @@ const unhosted = (
 ) => {
   const found =
     tenant === undefined
-      ? sql.unsafe(unhosted_of_all, [hosted, null])
-      : Effect.flatMap(Effect.flatMap(sql.unsafe(living_statement), decodeLiving), (living) =>
-          reads.of(tenant)(
-            sql.unsafe(unhosted_of_tenant, [
-              hosted,
-              tenant,
-              JSON.stringify(living.map(({ agents }) => agents))
-            ])
-          )
-        )
-  return Effect.mapBoth(Effect.flatMap(found, decodeUnhosted), {
+      ? readUnhosted(sql, unhosted_of_all, [hosted, null])
+      : Effect.flatMap(readLiving(sql, living_statement), (living) => {
+          const agents = JSON.stringify(living.map(({ agents }) => agents))
+          return reads.of(tenant)(readUnhosted(sql, unhosted_of_tenant, [hosted, tenant, agents]))
+        })
+  return Effect.mapBoth(found, {
     onSuccess: (all) => all.map(({ need, ...row }) => ({ ...row, ...needOf(need) })),
     onFailure: orStoreError
   })
@@ -244,7 +239,7 @@ const page = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, query: RunQu
   )
 })
 
-const decodeStanding = rowDecoder(
+const readStanding = rowReader(
   Schema.Struct({
     running: Schema.Int,
     parked: Schema.Int,
@@ -266,14 +261,12 @@ const standing_statement = `SELECT
   FROM (SELECT count(*)::int4 AS questions, min(position) AS first FROM troupe.approvals WHERE status = ${approvalCode("pending")}) q`
 
 const standing = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
-  const [found] = yield* Effect.flatMap(sql.unsafe(standing_statement), decodeStanding)
+  const [found] = yield* readStanding(sql, standing_statement)
   if (found === undefined) return yield* Effect.die(new Error("no numbers of what stands"))
   const { oldest, ...numbers } = found
-  const unknown = yield* Effect.flatMap(
-    sql.unsafe(
-      `SELECT tool, count(*)::int4 AS calls FROM troupe.unknown_calls GROUP BY tool ORDER BY tool LIMIT 500`
-    ),
-    decodeCounts
+  const unknown = yield* readCounts(
+    sql,
+    "SELECT tool, count(*)::int4 AS calls FROM troupe.unknown_calls GROUP BY tool ORDER BY tool LIMIT 500"
   )
   return { ...numbers, oldest_question_at: oldest ?? undefined, unknown }
 })

@@ -13,7 +13,7 @@ import { AgentName, ConversationId, RunId, Tenant } from "../../../src/value/Ids
 import { Roles } from "../../../src/principal/Principal.ts"
 import { StoredTaskStatus } from "./Codes.ts"
 import * as TaskAcceptance from "./TaskAcceptance.ts"
-import { rowDecoder } from "../engine/DecodedRows.ts"
+import { rowReader } from "../engine/DecodedRows.ts"
 import * as GroupedReads from "../engine/GroupedReads.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import { StoredText } from "../engine/StoredText.ts"
@@ -38,9 +38,9 @@ export const TaskRow = Schema.Struct({
   trace_id: Schema.fromJsonString(Schema.Union([Schema.String, TraceAndExtras])),
   created_at: Schema.BigInt
 })
-const decodeTasks = rowDecoder(TaskRow, "tasks")
+const readTasks = rowReader(TaskRow, "tasks")
 /** Task rows with the place, from 1, of the key that each belongs to. */
-const decodePlaced = rowDecoder(Schema.Struct({ place: Schema.Int, ...TaskRow.fields }), "tasks")
+const readPlaced = rowReader(Schema.Struct({ place: Schema.Int, ...TaskRow.fields }), "tasks")
 
 const columns =
   "id, tenant, agent, address_key, conversation, ordinal, status, reason, message, by, trace_id, created_at"
@@ -65,7 +65,7 @@ const tasksOf = (
   text: string,
   params: ReadonlyArray<unknown>
 ): Effect.Effect<ReadonlyArray<AgentTask>, StoreError | SqlError.SqlError> =>
-  Effect.map(Effect.flatMap(sql.unsafe(text, params), decodeTasks), (rows) => rows.map(taskOf))
+  Effect.map(readTasks(sql, text, params), (rows) => rows.map(taskOf))
 
 /** The tasks for each key of concurrent callers, in the order of the keys. */
 const placed = (
@@ -73,7 +73,7 @@ const placed = (
   text: string,
   params: readonly [keys: ReadonlyArray<unknown>, ...more: ReadonlyArray<unknown>]
 ) =>
-  Effect.map(Effect.flatMap(sql.unsafe(text, params), decodePlaced), (rows) => {
+  Effect.map(readPlaced(sql, text, params), (rows) => {
     const tasks: Array<Array<AgentTask>> = params[0].map(() => [])
     for (const row of rows) tasks[row.place - 1]?.push(taskOf(row))
     return tasks
@@ -154,18 +154,17 @@ const listing = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
     )
 })
 
-const decodeCounts = rowDecoder(Schema.Struct({ tasks: Schema.Int }), "conversations")
+const readCounts = rowReader(Schema.Struct({ tasks: Schema.Int }), "conversations")
 
 const newestOrdinal = (sql: SqlClient.SqlClient, tenant: Tenant, conversation: ConversationId) =>
-  sql
-    .unsafe(`SELECT tasks FROM troupe.conversations WHERE id = $2::text AND tenant = $1::text`, [
-      tenant,
-      conversation
-    ])
-    .pipe(
-      Effect.flatMap(decodeCounts),
-      Effect.mapBoth({ onSuccess: ([row]) => row?.tasks ?? 0, onFailure: orStoreError })
-    )
+  Effect.mapBoth(
+    readCounts(
+      sql,
+      "SELECT tasks FROM troupe.conversations WHERE id = $2::text AND tenant = $1::text",
+      [tenant, conversation]
+    ),
+    { onSuccess: ([row]) => row?.tasks ?? 0, onFailure: orStoreError }
+  )
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

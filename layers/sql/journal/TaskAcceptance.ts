@@ -5,7 +5,6 @@
 import { Clock, Effect, Schema } from "effect"
 import type { Scope } from "effect"
 import type { SqlClient } from "effect/sql"
-import { JournalError } from "../../../services/RunJournal.ts"
 import type { Claim } from "../../../services/RunOwnership.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import type { Accepted, NewTask, TaskStore } from "../../../services/TaskStore.ts"
@@ -20,10 +19,11 @@ import {
 } from "../../../src/delivery/AgentTask.ts"
 import { actorKey, addressKey, RunId } from "../../../src/value/Ids.ts"
 import { spanned } from "../../../src/value/Telemetry.ts"
-import { journalRowDecoder } from "../engine/DecodedRows.ts"
+import { byPlace, journalRowReader } from "../engine/DecodedRows.ts"
 import { inTransaction, isInTransaction, orJournalError } from "../engine/SqlFailure.ts"
 import type { Item } from "./GroupCommit.ts"
 import * as GroupCommit from "./GroupCommit.ts"
+import { notWritten } from "./JournalWriter.ts"
 import type { FirstTexts } from "./RunBeginnings.ts"
 import { claimOf, firstTexts } from "./RunBeginnings.ts"
 
@@ -45,13 +45,10 @@ const AcceptanceRow = Schema.Struct({
   earlier: Schema.NullOr(RunId)
 })
 type AcceptanceRow = typeof AcceptanceRow.Type
-const decodeRows = journalRowDecoder(AcceptanceRow, "accepted tasks")
+const readOutcomes = journalRowReader(AcceptanceRow, "accepted tasks")
 
-/** The most tasks in one statement, and the most characters of their messages together. */
+/** The most tasks in one statement. */
 const batch_max = 128
-const batch_size_max = 8_000_000
-/** The most messages that may wait to be accepted; one more fails with StoreError, as if the store did not answer. */
-const queue_max = 100_000
 /** How often a task is tried alone. It is tried again where another transaction has just created its conversation. */
 const tries_max = 3
 
@@ -110,13 +107,7 @@ const columnsOf = (batch: ReadonlyArray<Wanted>, waits: boolean): ReadonlyArray<
 
 /** The outcome rows of a batch, in its order; undefined where another transaction has locked what the task needs. */
 const accepting = (sql: SqlClient.SqlClient, batch: ReadonlyArray<Wanted>, waits: boolean) =>
-  Effect.map(
-    Effect.flatMap(sql.unsafe(statement, columnsOf(batch, waits)), decodeRows),
-    (rows): ReadonlyArray<AcceptanceRow | undefined> => {
-      const answers = new Map(rows.map((row) => [row.place, row]))
-      return batch.map((_, i) => answers.get(i + 1))
-    }
-  )
+  Effect.map(readOutcomes(sql, statement, columnsOf(batch, waits)), (rows) => byPlace(batch, rows))
 
 /** The claim of the task's run; undefined if the run has not begun. */
 const begunBy = ({ at, task }: Wanted, row: AcceptanceRow): Claim | undefined =>
@@ -204,10 +195,8 @@ export const make = Effect.fnUntraced(function* (
     commit: (batch: ReadonlyArray<Wanted>) =>
       Effect.mapError(accepting(sql, batch, false), orJournalError),
     batch_max,
-    batch_size_max,
-    queue_max,
     gathers: true,
-    overflow: () => new JournalError({ message: "too many messages wait", lost: false })
+    overflow: () => notWritten("too many messages wait")
   })
 
   /** Waits until what the task needs is unlocked, then accepts it alone. */

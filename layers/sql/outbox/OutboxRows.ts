@@ -10,6 +10,8 @@ import { Clock, Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { NewOutboxMessage } from "../../../src/delivery/OutboxMessage.ts"
 import { MessageId } from "../../../src/value/Ids.ts"
+import type { Tenant } from "../../../src/value/Ids.ts"
+import { rowReader } from "../engine/DecodedRows.ts"
 
 /** The notification channel of the outbox. Its notifications have no payload. */
 export const outbox_channel = "troupe_outbox"
@@ -91,4 +93,44 @@ export const put = Effect.fnUntraced(function* (
   yield* sql`
     DELETE FROM troupe.outbox_keys k USING unnest(${tenants}::text[], ${keys}::text[]) AS t(tenant, key)
     WHERE k.tenant = t.tenant AND k.key = t.key AND k.pending = 0`
+})
+
+const readKeys = rowReader(Schema.Struct({ key: Schema.String }), "keys of messages")
+
+/** Removes the tenant's messages with these ids. Gives how many were removed. */
+export const removeMessages = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  tenant: Tenant,
+  ids: ReadonlyArray<string>
+) {
+  // Key rows are locked before messages and in the order of the keys, as everywhere.
+  const keys = yield* readKeys(
+    sql,
+    `SELECT k.key FROM troupe.outbox_keys k WHERE k.tenant = $1::text AND k.key IN (
+       SELECT o.key FROM troupe.outbox o WHERE o.id = ANY ($2::text[]::uuid[])) ORDER BY k.key FOR UPDATE`,
+    [tenant, ids]
+  )
+  const held = keys.map(({ key }) => key)
+  const gone = yield* sql.unsafe(
+    `DELETE FROM troupe.outbox o WHERE o.tenant = $1::text AND o.key = ANY ($3::text[])
+       AND o.id = ANY ($2::text[]::uuid[]) RETURNING 1 AS gone`,
+    [tenant, ids, held]
+  )
+  // Where a key has another first message now, the key is due since that message was written.
+  yield* sql.unsafe(
+    `UPDATE troupe.outbox_keys k SET pending = n.pending, place = n.place, topic = n.topic, agent = n.agent,
+       due_at = CASE WHEN k.place = n.place THEN k.due_at ELSE n.created_at END
+     FROM (SELECT DISTINCT ON (o.key) o.key, o.place, o.topic, o.agent, o.created_at,
+         (count(*) OVER (PARTITION BY o.key))::int4 AS pending
+       FROM troupe.outbox o WHERE o.tenant = $1::text AND o.key = ANY ($2::text[]) ORDER BY o.key, o.key_seq) n
+     WHERE k.tenant = $1::text AND k.key = n.key`,
+    [tenant, held]
+  )
+  yield* sql.unsafe(
+    `DELETE FROM troupe.outbox_keys k WHERE k.tenant = $1::text AND k.key = ANY ($2::text[])
+       AND NOT EXISTS (SELECT FROM troupe.outbox o WHERE o.tenant = k.tenant AND o.key = k.key)`,
+    [tenant, held]
+  )
+  yield* sql.unsafe("SELECT pg_notify($1::text, '')", [outbox_channel])
+  return gone.length
 })

@@ -12,7 +12,7 @@ import { BlobStore } from "../../../services/BlobStore.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import { chapters_max } from "../../../src/conversation/CompactionPlan.ts"
 import { RunId, Tenant } from "../../../src/value/Ids.ts"
-import { rowDecoder } from "../engine/DecodedRows.ts"
+import { rowReader } from "../engine/DecodedRows.ts"
 import { isWhole } from "../engine/EventRows.ts"
 import { inTransaction } from "../engine/SqlFailure.ts"
 
@@ -47,7 +47,7 @@ const is_expired = `(p.status BETWEEN 3 AND 5 AND ${endOf("p")} < $1::text::int8
         AND t.ordinal > d.ordinal AND t.ordinal < open.ordinal AND t.status >= 2 LIMIT ${read_max}) later) = ${read_max})))
   IS TRUE`
 
-const decodePage = rowDecoder(
+const readPage = rowReader(
   Schema.Struct({
     run_id: RunId,
     length: Schema.Int,
@@ -57,11 +57,11 @@ const decodePage = rowDecoder(
   }),
   "runs"
 )
-const decodeRuns = rowDecoder(
+const readRuns = rowReader(
   Schema.Struct({ run_id: RunId, tenant: Tenant, conversation: Schema.String }),
   "runs"
 )
-const decodeTenants = rowDecoder(Schema.Struct({ tenant: Tenant }), "tenants")
+const readTenants = rowReader(Schema.Struct({ tenant: Tenant }), "tenants")
 
 export interface Expired {
   readonly run: RunId
@@ -88,16 +88,14 @@ export const find = Effect.fnUntraced(function* (
   after: RunId | undefined
 ): Effect.fn.Return<Page, Failure, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  const rows = yield* Effect.flatMap(
-    sql.unsafe(
-      `WITH p AS MATERIALIZED (SELECT r.run_id, r.status, r.length FROM troupe.runs r
+  const rows = yield* readPage(
+    sql,
+    `WITH p AS MATERIALIZED (SELECT r.run_id, r.status, r.length FROM troupe.runs r
          WHERE r.run_id > $2::text::uuid ORDER BY r.run_id LIMIT $3::int4),
        found AS MATERIALIZED (SELECT p.run_id, p.length, ${is_expired} AS expired FROM p)
        SELECT f.run_id, f.length, f.expired, CASE WHEN f.expired THEN ${isWhole("f")} ELSE false END AS whole
        FROM found f ORDER BY f.run_id`,
-      [String(before), after ?? "00000000-0000-0000-0000-000000000000", limit]
-    ),
-    decodePage
+    [String(before), after ?? "00000000-0000-0000-0000-000000000000", limit]
   )
   const old = rows.filter(({ expired }) => expired)
   return {
@@ -136,31 +134,25 @@ const removeLocked = Effect.fnUntraced(function* (
   runs: ReadonlyArray<RunId>
 ): Effect.fn.Return<number, Failure, BlobStore> {
   // Sending a message locks its conversation. A conversation that is locked is skipped until the next pass.
-  const held = yield* Effect.flatMap(
-    sql.unsafe(
-      `SELECT d.run_id, c.tenant, c.id AS conversation FROM troupe.run_details d
+  const held = yield* readRuns(
+    sql,
+    `SELECT d.run_id, c.tenant, c.id AS conversation FROM troupe.run_details d
          JOIN troupe.conversations c ON c.id = d.conversation AND c.tenant = d.tenant
        WHERE d.run_id = ANY ($1::text[]::uuid[]) ORDER BY c.tenant, c.id FOR UPDATE OF c SKIP LOCKED`,
-      [runs]
-    ),
-    decodeRuns
+    [runs]
   )
-  const gone = yield* Effect.flatMap(
-    sql.unsafe(
-      `SELECT p.run_id, d.tenant, d.conversation FROM troupe.runs p JOIN troupe.run_details d ON d.run_id = p.run_id
+  const gone = yield* readRuns(
+    sql,
+    `SELECT p.run_id, d.tenant, d.conversation FROM troupe.runs p JOIN troupe.run_details d ON d.run_id = p.run_id
        WHERE p.run_id = ANY ($2::text[]::uuid[]) AND ${is_expired}`,
-      [String(before), held.map(({ run_id }) => run_id)]
-    ),
-    decodeRuns
+    [String(before), held.map(({ run_id }) => run_id)]
   )
   if (gone.length === 0) return 0
   const ids = gone.map(({ run_id }) => run_id)
-  const holders = yield* Effect.flatMap(
-    sql.unsafe(
-      `SELECT DISTINCT tenant FROM troupe.blob_uses WHERE run = ANY ($1::text[]::uuid[]) ORDER BY tenant`,
-      [ids]
-    ),
-    decodeTenants
+  const holders = yield* readTenants(
+    sql,
+    "SELECT DISTINCT tenant FROM troupe.blob_uses WHERE run = ANY ($1::text[]::uuid[]) ORDER BY tenant",
+    [ids]
   )
   const blobs = yield* BlobStore
   for (const { tenant } of holders) yield* blobs.release(tenant, ids)

@@ -12,7 +12,7 @@ import { ToolQueue } from "../../../services/ToolQueue.ts"
 import type { RunId } from "../../../src/value/Ids.ts"
 import * as ArchiveFile from "../archive/ArchiveFile.ts"
 import * as RunExport from "../archive/RunExport.ts"
-import { rowDecoder } from "../engine/DecodedRows.ts"
+import { rowReader } from "../engine/DecodedRows.ts"
 import * as ExpiredRuns from "./ExpiredRuns.ts"
 
 export interface RetentionOptions {
@@ -46,17 +46,17 @@ const named_max = 20
 type Failure = SqlError.SqlError | StoreError | ArchiveFile.ArchiveUnusable | RunExport.RunChanged
 type Needs = SqlClient.SqlClient | BlobStore | ToolQueue
 
-const decodeTimes = rowDecoder(Schema.Struct({ now: Schema.Number }), "times")
-const decodeCounts = rowDecoder(Schema.Struct({ n: Schema.Int }), "counts")
+const readTimes = rowReader(Schema.Struct({ now: Schema.Number }), "times")
+const readCounts = rowReader(Schema.Struct({ n: Schema.Int }), "counts")
 
 /**
  * The earlier of the process's and the database's time, in ms since 1970, so that a clock that is ahead removes nothing too soon.
  */
 const currentTime = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const [row] = yield* Effect.flatMap(
-    sql.unsafe("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now"),
-    decodeTimes
+  const [row] = yield* readTimes(
+    sql,
+    "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now"
   )
   return Math.min(yield* Clock.currentTimeMillis, row?.now ?? 0)
 })
@@ -136,11 +136,10 @@ const removeRecords = Effect.fnUntraced(function* (
   const queue = yield* ToolQueue
   const deletions = forgotten.map((statement) =>
     Effect.map(
-      Effect.flatMap(
-        sql.unsafe(`WITH gone AS (${statement} RETURNING 1) SELECT count(*)::int4 AS n FROM gone`, [
-          String(before)
-        ]),
-        decodeCounts
+      readCounts(
+        sql,
+        `WITH gone AS (${statement} RETURNING 1) SELECT count(*)::int4 AS n FROM gone`,
+        [String(before)]
       ),
       ([row]) => row?.n ?? 0
     )

@@ -216,4 +216,15 @@ END $body$`,
 FOR EACH ROW WHEN (NEW.status = 0) EXECUTE FUNCTION troupe.announce_question()`
 ]
 
-export const statements: ReadonlyArray<string> = [...conversations, ...messages, ...tasks, ...inbox, ...bindings, ...notices, ...preferences, announce, ...answered, ...asked]
+export const statements: ReadonlyArray<string> = [
+  ...conversations,
+  ...messages,
+  ...tasks,
+  ...inbox,
+  ...bindings,
+  ...notices,
+  ...preferences,
+  announce,
+  ...answered,
+  ...asked
+]

@@ -224,4 +224,16 @@ END $body$`,
     FOR EACH ROW EXECUTE FUNCTION troupe.write_event()`
 ]
 
-export const statements: ReadonlyArray<string> = [...runs, ...details, ...processes, ...quarantine, ...approvals, ...costs, ...unknownCalls, ...events, ...event_functions, view, ...write]
+export const statements: ReadonlyArray<string> = [
+  ...runs,
+  ...details,
+  ...processes,
+  ...quarantine,
+  ...approvals,
+  ...costs,
+  ...unknownCalls,
+  ...events,
+  ...event_functions,
+  view,
+  ...write
+]

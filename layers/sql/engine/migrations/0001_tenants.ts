@@ -190,4 +190,10 @@ const security = policies.flatMap(([table, using]) => [
   `CREATE POLICY of_tenant ON troupe.${table} FOR SELECT USING (${using})`
 ])
 
-export const statements: ReadonlyArray<string> = [...files, ...tokens, ...authorizations, ...erasures, ...security]
+export const statements: ReadonlyArray<string> = [
+  ...files,
+  ...tokens,
+  ...authorizations,
+  ...erasures,
+  ...security
+]
