@@ -7,34 +7,35 @@
  */
 import { by_key } from "./0001_plans.ts"
 
-/**
- * Accepts messages: for each its conversation (made if it is new), the user's message and the task. Where no other task of
- * the address waits, and the address is that of the conversation, the task's run begins in the same statement, claimed at
- * epoch 1: nothing needs to be delivered then. Otherwise an outbox message dispatches the task.
- *
- * One statement writes all rows of a batch: what a statement costs beside its rows is most of what the server does for a message
- * (bench row `send-durable`).
- *
- * The arrays have an entry for each task, in which an empty text means that there is none. No two tasks of a batch have the
- * same address.
- *
- * - `keys`: idempotency keys.
- * - `rooms`: how many tasks of the address may wait, the new one not counted.
- * - `owners`: who claims a run that begins here. `accepted`, `claimed`: its two events.
- * - `claims`, `ends`: who begins the run later, and until when (ms since 1970). Where no other task of the address waits and
- *   the run does not begin here, the dispatch is held by this claim, as if a relay had claimed it, and nobody is woken.
- *
- * Gives a row for each place in the batch, from 1, unless it left that task out: because another transaction holds what the
- * task needs, if it does not `wait`, or has just made the conversation. `outcome`:
- *
- * - `created`: with its number in the conversation, whether its run has begun, and whether the claim holds its dispatch.
- * - `known`: the key's task is `earlier`. `other_message`: it is a task with another message, conversation or agent.
- * - `other_address`: the conversation is that of another address.
- * - `full`: `waiting` tasks wait, and there is no room for another.
- *
- * The row of a conversation orders its tasks, and with them the runs that begin here.
- */
-const accept = `CREATE FUNCTION troupe.accept_messages(
+export const statements: ReadonlyArray<string> = [
+  /*
+   * Accepts messages: for each its conversation (made if it is new), the user's message and the task. Where no other task of
+   * the address waits, and the address is that of the conversation, the task's run begins in the same statement, claimed at
+   * epoch 1: nothing needs to be delivered then. Otherwise an outbox message dispatches the task.
+   *
+   * One statement writes all rows of a batch: what a statement costs beside its rows is most of what the server does for a message
+   * (bench row `send-durable`).
+   *
+   * The arrays have an entry for each task, in which an empty text means that there is none. No two tasks of a batch have the
+   * same address.
+   *
+   * - `keys`: idempotency keys.
+   * - `rooms`: how many tasks of the address may wait, the new one not counted.
+   * - `owners`: who claims a run that begins here. `accepted`, `claimed`: its two events.
+   * - `claims`, `ends`: who begins the run later, and until when (ms since 1970). Where no other task of the address waits and
+   *   the run does not begin here, the dispatch is held by this claim, as if a relay had claimed it, and nobody is woken.
+   *
+   * Gives a row for each place in the batch, from 1, unless it left that task out: because another transaction holds what the
+   * task needs, if it does not `wait`, or has just made the conversation. `outcome`:
+   *
+   * - `created`: with its number in the conversation, whether its run has begun, and whether the claim holds its dispatch.
+   * - `known`: the key's task is `earlier`. `other_message`: it is a task with another message, conversation or agent.
+   * - `other_address`: the conversation is that of another address.
+   * - `full`: `waiting` tasks wait, and there is no room for another.
+   *
+   * The row of a conversation orders its tasks, and with them the runs that begin here.
+   */
+  `CREATE FUNCTION troupe.accept_messages(
   ids uuid[], messages uuid[], tenants text[], agents text[], address_keys text[], conversations text[],
   contents text[], senders text[], traces text[], channels text[], initiators text[], triggers text[], beginners text[],
   keys text[], rooms int4[], times int8[], outbox_keys text[], owners text[], accepted text[], claimed text[],
@@ -220,17 +221,16 @@ BEGIN
     FROM unnest(outcomes, ordinals, begins, holds, counts, earliers) WITH ORDINALITY
       AS u(outcome, ordinal, begins, holds, waiting, earlier, place)
     WHERE u.outcome IS NOT NULL;
-END $body$`
-
-/**
- * Begins runs whose dispatch a claim holds, and claims each for its owner: the run with the events `accepted` and
- * `claimed`, at epoch 1; its task is at work; the dispatch leaves the outbox, and its key is free for its next message. A batch
- * goes through its runs in the order of their keys in the outbox.
- *
- * Gives a row for each place in the batch, from 1, unless it left that run out. `begun` is false where the claim does not
- * hold the dispatch any more, which changes nothing, and where the run has begun already, which removes the dispatch.
- */
-const begin = `CREATE FUNCTION troupe.begin_runs(
+END $body$`,
+  /*
+   * Begins runs whose dispatch a claim holds, and claims each for its owner: the run with the events `accepted` and
+   * `claimed`, at epoch 1; its task is at work; the dispatch leaves the outbox, and its key is free for its next message. A batch
+   * goes through its runs in the order of their keys in the outbox.
+   *
+   * Gives a row for each place in the batch, from 1, unless it left that run out. `begun` is false where the claim does not
+   * hold the dispatch any more, which changes nothing, and where the run has begun already, which removes the dispatch.
+   */
+  `CREATE FUNCTION troupe.begin_runs(
   ids text[], messages text[], claims text[], tenants text[], agents text[], address_keys text[], conversations text[],
   ordinals int4[], owners text[], times text[], accepted text[], claimed text[], outbox_keys text[], waits boolean)
 RETURNS TABLE (place int4, begun boolean) LANGUAGE plpgsql ${by_key} AS $body$
@@ -284,5 +284,4 @@ BEGIN
   END LOOP;
   IF wakes THEN PERFORM pg_notify('troupe_outbox', ''); END IF;
 END $body$`
-
-export const statements: ReadonlyArray<string> = [accept, begin]
+]

@@ -8,12 +8,38 @@
 import { by_key, once } from "./0001_plans.ts"
 
 /**
- * Writes what one append projects beside its events: an object, of which each member may be left out. `base` is the length
- * of its run before it, `at` the time of its events.
- *
- * `place` is the position of the assistant's message in its conversation (its `seq`); null if there is no conversation.
+ * Inserts the events of the accepted appends of a batch. They find their heads by their places in the arrays: joined by probes
+ * alone, which is what `by_key` leaves, each event would be compared with each head. An event at an even place in its append takes
+ * the next one into its row, unless statements look for one of them (`0001_runs.ts`).
  */
-const projection = `CREATE FUNCTION troupe.append_projection(run uuid, base int4, at int8, projection json)
+const insert_events = `  INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next)
+  SELECT runs[e.place], lengths[e.place] + e.position, times[e.place], CASE WHEN troupe.is_sought(e.type) THEN e.type END,
+    e.payload,
+    CASE WHEN e.position % 2 = 0 AND e.next_place = e.place AND NOT troupe.is_sought(e.type)
+      AND NOT troupe.is_sought(e.next_type) THEN e.next END
+  FROM unnest(places, positions, types, payloads, places[2:], types[2:], payloads[2:],
+    ARRAY['']::text[] || types[:cardinality(types) - 1])
+    AS e(place, position, type, payload, next_place, next_type, next, last_type)
+  WHERE (are_all OR e.place = ANY (accepted))
+    AND NOT (e.position % 2 = 1 AND NOT troupe.is_sought(e.type) AND NOT troupe.is_sought(e.last_type));`
+
+/** Writes the projections of the accepted appends of a batch, and gives the places of the others. */
+const project_and_refuse = `  IF cardinality(projecting) > 0 THEN
+    PERFORM troupe.append_projection(runs[x.place], lengths[x.place], times[x.place], x.projection::json)
+    FROM unnest(projecting, projections) AS x(place, projection) WHERE are_all OR x.place = ANY (accepted);
+  END IF;
+  IF NOT are_all THEN
+    RETURN QUERY SELECT x.place FROM generate_series(1, cardinality(runs)) AS x(place) WHERE x.place <> ALL (accepted);
+  END IF;`
+
+export const statements: ReadonlyArray<string> = [
+  /*
+   * Writes what one append projects beside its events: an object, of which each member may be left out. `base` is the length
+   * of its run before it, `at` the time of its events.
+   *
+   * `place` is the position of the assistant's message in its conversation (its `seq`); null if there is no conversation.
+   */
+  `CREATE FUNCTION troupe.append_projection(run uuid, base int4, at int8, projection json)
 RETURNS void LANGUAGE plpgsql ${by_key} AS $body$
 DECLARE
   p record;
@@ -72,10 +98,9 @@ BEGIN
     SELECT run, x.call, x.tool, detail.tenant, at FROM json_to_recordset(p.unknown) AS x(call text, tool text)
     ON CONFLICT DO NOTHING;
   END IF;
-END $body$`
-
-/** One event, which many appends are; `projection` may be null. False = refused. */
-const event = `CREATE FUNCTION troupe.append_event(
+END $body$`,
+  // One event, which many appends are; `projection` may be null. False = refused.
+  `CREATE FUNCTION troupe.append_event(
   run uuid, expected_epoch int4, expected_length int4, new_status int4, at int8, type text, payload text, projection json)
 RETURNS boolean LANGUAGE plpgsql ${by_key} AS $body$
 BEGIN
@@ -88,49 +113,23 @@ BEGIN
     PERFORM troupe.append_projection(run, expected_length, at, projection);
   END IF;
   RETURN true;
-END $body$`
-
-/**
- * Inserts the events of the accepted appends of a batch. They find their heads by their places in the arrays: joined by probes
- * alone, which is what `by_key` leaves, each event would be compared with each head. An event at an even place in its append takes
- * the next one into its row, unless statements look for one of them (`0001_runs.ts`).
- */
-const insert_events = `  INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next)
-  SELECT runs[e.place], lengths[e.place] + e.position, times[e.place], CASE WHEN troupe.is_sought(e.type) THEN e.type END,
-    e.payload,
-    CASE WHEN e.position % 2 = 0 AND e.next_place = e.place AND NOT troupe.is_sought(e.type)
-      AND NOT troupe.is_sought(e.next_type) THEN e.next END
-  FROM unnest(places, positions, types, payloads, places[2:], types[2:], payloads[2:],
-    ARRAY['']::text[] || types[:cardinality(types) - 1])
-    AS e(place, position, type, payload, next_place, next_type, next, last_type)
-  WHERE (are_all OR e.place = ANY (accepted))
-    AND NOT (e.position % 2 = 1 AND NOT troupe.is_sought(e.type) AND NOT troupe.is_sought(e.last_type));`
-
-/** Writes the projections of the accepted appends of a batch, and gives the places of the others. */
-const project_and_refuse = `  IF cardinality(projecting) > 0 THEN
-    PERFORM troupe.append_projection(runs[x.place], lengths[x.place], times[x.place], x.projection::json)
-    FROM unnest(projecting, projections) AS x(place, projection) WHERE are_all OR x.place = ANY (accepted);
-  END IF;
-  IF NOT are_all THEN
-    RETURN QUERY SELECT x.place FROM generate_series(1, cardinality(runs)) AS x(place) WHERE x.place <> ALL (accepted);
-  END IF;`
-
-/**
- * Appends of several runs, each run once. The place of an append is its position in the batch, from 1. Gives the places of
- * those that it refused. What most ends project is written in statements for all of them.
- *
- * The first six arrays have an entry for each append. The next four have one for each event: the place of its append, its
- * position in that, its type and its JSON. Arrays, because JSON took a third more time for them (bench row `durable`).
- *
- * - `ended`: the places of appends that end their run and project nothing but that: `closing` is the status of the task,
- *   `reasons` why it failed, `answers` the assistant's message; an empty text means that there is none.
- * - `projecting`, `projections`: the others that project anything, one by one: their places and projections.
- *
- * The conversations of answers are found by one probe of an index for each, and written in their order, because concurrent
- * batches lock their rows. A condition that named all conversations of the batch once more, next to the key of each, would be
- * prepared again for each of them (bench rows `answers` and `http`).
- */
-const append = `CREATE FUNCTION troupe.append_runs(
+END $body$`,
+  /*
+   * Appends of several runs, each run once. The place of an append is its position in the batch, from 1. Gives the places of
+   * those that it refused. What most ends project is written in statements for all of them.
+   *
+   * The first six arrays have an entry for each append. The next four have one for each event: the place of its append, its
+   * position in that, its type and its JSON. Arrays, because JSON took a third more time for them (bench row `durable`).
+   *
+   * - `ended`: the places of appends that end their run and project nothing but that: `closing` is the status of the task,
+   *   `reasons` why it failed, `answers` the assistant's message; an empty text means that there is none.
+   * - `projecting`, `projections`: the others that project anything, one by one: their places and projections.
+   *
+   * The conversations of answers are found by one probe of an index for each, and written in their order, because concurrent
+   * batches lock their rows. A condition that named all conversations of the batch once more, next to the key of each, would be
+   * prepared again for each of them (bench rows `answers` and `http`).
+   */
+  `CREATE FUNCTION troupe.append_runs(
   runs uuid[], epochs int4[], lengths int4[], counts int4[], statuses int4[], times int8[],
   places int4[], positions int4[], types text[], payloads text[],
   ended int4[], closing int4[], reasons text[], answers text[],
@@ -181,19 +180,18 @@ ${insert_events}
     FROM home h CROSS JOIN LATERAL unnest(h.places) WITH ORDINALITY AS a(n, nth);
   END IF;
 ${project_and_refuse}
-END $body$`
-
-/**
- * Appends a batch of amendments, and claims the runs that have an owner in `owners`; the last event of those is the claim. It
- * raises each head once. A batch has at most one append for each run. Gives the places of those that it refuses, from 1.
- *
- * - A run whose head another transaction has locked is refused, so that nobody waits for it.
- * - `sender`: what comes before the ids of runs in a notification of the other processes. Its ids are 3,700 bytes at most, of the
- *   8,000 that a notification may have.
- * - `questions`: the ids of the questions that are no longer pending, with their places, statuses and answers. They are found by
- *   their ids: the condition `status + 0 = 0` keeps the planner from the index of open questions.
- */
-const amend = `CREATE FUNCTION troupe.amend_runs(
+END $body$`,
+  /*
+   * Appends a batch of amendments, and claims the runs that have an owner in `owners`; the last event of those is the claim. It
+   * raises each head once. A batch has at most one append for each run. Gives the places of those that it refuses, from 1.
+   *
+   * - A run whose head another transaction has locked is refused, so that nobody waits for it.
+   * - `sender`: what comes before the ids of runs in a notification of the other processes. Its ids are 3,700 bytes at most, of the
+   *   8,000 that a notification may have.
+   * - `questions`: the ids of the questions that are no longer pending, with their places, statuses and answers. They are found by
+   *   their ids: the condition `status + 0 = 0` keeps the planner from the index of open questions.
+   */
+  `CREATE FUNCTION troupe.amend_runs(
   runs uuid[], epochs int4[], lengths int4[], counts int4[], statuses int4[], times int8[], places int4[], positions int4[],
   types text[], payloads text[], projecting int4[], projections text[], owners text[], sender text,
   answered int4[], questions uuid[], closing int4[], answers text[])
@@ -225,18 +223,17 @@ ${insert_events}
   PERFORM pg_notify('troupe_amended', sender || string_agg(w.run_id::text, ' '))
   FROM unnest(runs) WITH ORDINALITY AS w(run_id, place) WHERE are_all OR w.place = ANY (accepted) GROUP BY w.place / 100;
 ${project_and_refuse}
-END $body$`
-
-/**
- * Claims the runs of $1, at most once each. Per run: the epoch at which it was seen (-1 = any), its owner, the owner as
- * JSON, and the time in ms, as text. A run whose head another transaction holds is left out unless `waits`, so that one
- * stopped writer keeps nobody from other runs, and two batches never wait for each other.
- *
- * The event's text is made here, because only here its epoch is known; its keys stand in canonical order. The events are
- * read by a statement of their own, which sees what was committed while the head was waited for. Beyond 1,000,000 bytes
- * `entries` is null, because a row has its limit.
- */
-const claim = `CREATE FUNCTION troupe.claim_runs(text[], int4[], text[], text[], text[], waits boolean)
+END $body$`,
+  /*
+   * Claims the runs of $1, at most once each. Per run: the epoch at which it was seen (-1 = any), its owner, the owner as
+   * JSON, and the time in ms, as text. A run whose head another transaction holds is left out unless `waits`, so that one
+   * stopped writer keeps nobody from other runs, and two batches never wait for each other.
+   *
+   * The event's text is made here, because only here its epoch is known; its keys stand in canonical order. The events are
+   * read by a statement of their own, which sees what was committed while the head was waited for. Beyond 1,000,000 bytes
+   * `entries` is null, because a row has its limit.
+   */
+  `CREATE FUNCTION troupe.claim_runs(text[], int4[], text[], text[], text[], waits boolean)
 RETURNS TABLE (run_id uuid, tenant text, agent text, address_key text, conversation text, ordinal int4, status int2,
   epoch int4, length int4, created_at int8, owner text, entries text) LANGUAGE plpgsql ${by_key} AS $body$
 #variable_conflict use_column
@@ -274,5 +271,4 @@ BEGIN
     FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
     WHERE r.run_id = ANY (taken) AND d.run_id = ANY (taken);
 END $body$`
-
-export const statements: ReadonlyArray<string> = [projection, event, append, amend, claim]
+]

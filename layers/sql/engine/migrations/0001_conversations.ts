@@ -5,11 +5,11 @@
  */
 import { by_key, once } from "./0001_plans.ts"
 
-/**
- * A conversation with one address. The row's lock is what orders the tasks and messages of a conversation. Each of its messages
- * and answers writes it again: in the same page, so that no index is written.
- */
-const conversations = [
+export const statements: ReadonlyArray<string> = [
+  /*
+   * A conversation with one address. The row's lock is what orders the tasks and messages of a conversation. Each of its messages
+   * and answers writes it again: in the same page, so that no index is written.
+   */
   `CREATE TABLE troupe.conversations (
     tenant text NOT NULL,
     id text NOT NULL,
@@ -28,11 +28,8 @@ const conversations = [
   ) WITH (fillfactor = 70)`,
   // The lists of a tenant and of a person, newest first.
   `CREATE INDEX conversations_tenant ON troupe.conversations ((tenant || ''), created_at DESC, position DESC)`,
-  `CREATE INDEX conversations_begun_by ON troupe.conversations ((tenant || ''), begun_by, created_at DESC, position DESC)`
-]
-
-/** What people and agents said. */
-const messages = [
+  `CREATE INDEX conversations_begun_by ON troupe.conversations ((tenant || ''), begun_by, created_at DESC, position DESC)`,
+  // What people and agents said.
   `CREATE TABLE troupe.conversation_messages (
     tenant text NOT NULL,
     conversation text NOT NULL,
@@ -45,11 +42,8 @@ const messages = [
     run_id uuid,
     created_at int8 NOT NULL,
     PRIMARY KEY (tenant, conversation, seq)
-  )`
-]
-
-/** Accepted messages. The task's id is the id of its run. */
-const tasks = [
+  )`,
+  // Accepted messages. The task's id is the id of its run.
   `CREATE TABLE troupe.agent_tasks (
     id uuid PRIMARY KEY,
     tenant text NOT NULL,
@@ -76,11 +70,8 @@ const tasks = [
   // The mailbox of an address is counted for each message.
   `CREATE INDEX agent_tasks_mailbox ON troupe.agent_tasks (address_key, agent, tenant) WHERE status < 2`,
   // A tenant's runs, newest first.
-  `CREATE INDEX agent_tasks_newest ON troupe.agent_tasks (tenant, created_at DESC, id DESC)`
-]
-
-/** Events by what names them. A second delivery of one finds its row. */
-const inbox = [
+  `CREATE INDEX agent_tasks_newest ON troupe.agent_tasks (tenant, created_at DESC, id DESC)`,
+  // Events by what names them. A second delivery of one finds its row.
   `CREATE TABLE troupe.event_inbox (
     tenant text NOT NULL,
     -- JSON strings.
@@ -95,11 +86,8 @@ const inbox = [
     PRIMARY KEY (event, source, tenant)
   )`,
   // The oldest, which are forgotten.
-  `CREATE INDEX event_inbox_age ON troupe.event_inbox (at)`
-]
-
-/** Where a conversation is held, beside the API. */
-const bindings = [
+  `CREATE INDEX event_inbox_age ON troupe.event_inbox (at)`,
+  // Where a conversation is held, beside the API.
   `CREATE TABLE troupe.channel_bindings (
     tenant text NOT NULL,
     conversation text NOT NULL,
@@ -113,11 +101,8 @@ const bindings = [
   )`,
   // The conversation of a thread.
   `CREATE UNIQUE INDEX channel_bindings_thread ON troupe.channel_bindings (thread, address, channel, tenant)
-   WHERE thread IS NOT NULL`
-]
-
-/** What people were told: the copy of it that is in the application. */
-const notices = [
+   WHERE thread IS NOT NULL`,
+  // What people were told: the copy of it that is in the application.
   `CREATE TABLE troupe.notices (
     id uuid PRIMARY KEY,
     position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -136,11 +121,8 @@ const notices = [
   `CREATE INDEX notices_newest ON troupe.notices (tenant, recipient, position DESC)`,
   `CREATE INDEX notices_unread ON troupe.notices (tenant, recipient, position DESC) WHERE read_at IS NULL`,
   // The oldest, which are removed.
-  `CREATE INDEX notices_age ON troupe.notices (created_at)`
-]
-
-/** Which channels a person wants, and what waits to be told together. */
-const preferences = [
+  `CREATE INDEX notices_age ON troupe.notices (created_at)`,
+  // Which channels a person wants, and what waits to be told together.
   `CREATE TABLE troupe.notice_preferences (
     tenant text NOT NULL,
     recipient text NOT NULL,
@@ -160,11 +142,9 @@ const preferences = [
   )`,
   // What waits for one address, oldest first; and which address waits longest.
   `CREATE INDEX digest_items_address ON troupe.digest_items (tenant, channel, address, position)`,
-  `CREATE INDEX digest_items_age ON troupe.digest_items (at, position)`
-]
-
-/** Puts a message at the end of its key. The message is for no agent. */
-const announce = `CREATE FUNCTION troupe.announce(whose text, line text, subject text, content text, at int8)
+  `CREATE INDEX digest_items_age ON troupe.digest_items (at, position)`,
+  // Puts a message at the end of its key. The message is for no agent.
+  `CREATE FUNCTION troupe.announce(whose text, line text, subject text, content text, at int8)
 RETURNS void LANGUAGE plpgsql ${by_key} AS $body$
 #variable_conflict use_column
 DECLARE
@@ -178,13 +158,11 @@ BEGIN
   INSERT INTO troupe.outbox (tenant, key, key_seq, id, place, topic, payload, created_at, replayed)
   VALUES (whose, line, turn, gen_random_uuid(), spot, subject, content, at, false);
   PERFORM pg_notify('troupe_outbox', '');
-END $body$`
-
-/**
- * Agents' answers in conversations that are bound: channels are looked up once for all answers of a statement (bench row
- * `answers`).
- */
-const answered = [
+END $body$`,
+  /*
+   * Agents' answers in conversations that are bound: channels are looked up once for all answers of a statement (bench row
+   * `answers`).
+   */
   `CREATE FUNCTION troupe.announce_answer() RETURNS trigger LANGUAGE plpgsql ${by_key} ${once} AS $body$
 BEGIN
   PERFORM troupe.announce(a.tenant, 'conversation/' || a.conversation, 'conversation.answered',
@@ -194,11 +172,8 @@ BEGIN
   RETURN NULL;
 END $body$`,
   `CREATE TRIGGER announce_answer AFTER INSERT ON troupe.conversation_messages REFERENCING NEW TABLE AS added
-FOR EACH STATEMENT EXECUTE FUNCTION troupe.announce_answer()`
-]
-
-/** A question of a run whose conversation is bound. */
-const asked = [
+FOR EACH STATEMENT EXECUTE FUNCTION troupe.announce_answer()`,
+  // A question of a run whose conversation is bound.
   `CREATE FUNCTION troupe.announce_question() RETURNS trigger LANGUAGE plpgsql ${by_key} AS $body$
 DECLARE
   place text;
@@ -214,17 +189,4 @@ BEGIN
 END $body$`,
   `CREATE TRIGGER announce_question AFTER INSERT ON troupe.approvals
 FOR EACH ROW WHEN (NEW.status = 0) EXECUTE FUNCTION troupe.announce_question()`
-]
-
-export const statements: ReadonlyArray<string> = [
-  ...conversations,
-  ...messages,
-  ...tasks,
-  ...inbox,
-  ...bindings,
-  ...notices,
-  ...preferences,
-  announce,
-  ...answered,
-  ...asked
 ]

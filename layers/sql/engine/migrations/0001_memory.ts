@@ -7,8 +7,8 @@
  * handler of events, 1 a call of a tool. Authors: 0 model, 1 tool, 2 human, 3 event.
  */
 
-/** A run, a conversation or a place that has memories. The row's lock orders who writes them. */
-const scopes = [
+export const statements: ReadonlyArray<string> = [
+  // A run, a conversation or a place that has memories. The row's lock orders who writes them.
   `CREATE TABLE troupe.memory_scopes (
     id int8 PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
     tenant text NOT NULL,
@@ -26,10 +26,7 @@ const scopes = [
   // Those in which nothing was written for long.
   `CREATE INDEX memory_scopes_stale ON troupe.memory_scopes (tier, touched_at)`,
   // The runs of a conversation.
-  `CREATE INDEX memory_scopes_runs ON troupe.memory_scopes (session, agent, tenant, touched_at) WHERE tier = 0`
-]
-
-const rows = [
+  `CREATE INDEX memory_scopes_runs ON troupe.memory_scopes (session, agent, tenant, touched_at) WHERE tier = 0`,
   `CREATE TABLE troupe.memory_rows (
     -- Increases from row to row: the newest has the highest.
     position int8 PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
@@ -68,18 +65,15 @@ const rows = [
   // The oldest rows, for retention.
   `CREATE INDEX memory_rows_age ON troupe.memory_rows (at)`,
   // The rows of a tenant, for an erasure.
-  `CREATE INDEX memory_rows_tenant ON troupe.memory_rows (tenant, position)`
-]
-
-/** In which live rows of a scope a word is, newest first: a recall reads some of each word, however many there are. */
-const words = `CREATE TABLE troupe.memory_words (
+  `CREATE INDEX memory_rows_tenant ON troupe.memory_rows (tenant, position)`,
+  // In which live rows of a scope a word is, newest first: a recall reads some of each word, however many there are.
+  `CREATE TABLE troupe.memory_words (
     scope int8 NOT NULL,
     word text NOT NULL COLLATE "C",
     position int8 NOT NULL,
     PRIMARY KEY (scope, word, position)
-  )`
-
-const canonicals = `CREATE TABLE troupe.memory_canonical_texts (
+  )`,
+  `CREATE TABLE troupe.memory_canonical_texts (
     tenant text NOT NULL,
     place text NOT NULL,
     name text NOT NULL,
@@ -90,13 +84,11 @@ const canonicals = `CREATE TABLE troupe.memory_canonical_texts (
     words int4 NOT NULL,
     trigrams text[] NOT NULL,
     PRIMARY KEY (place, name, tenant)
-  )`
-
-/**
- * Memories are compared with canonical texts by what the gateway computed of both. The database's own rules for letters depend on
- * its locale: with LC_CTYPE C they know no letter beyond ASCII.
- */
-const similarity = [
+  )`,
+  /*
+   * Memories are compared with canonical texts by what the gateway computed of both. The database's own rules for letters depend on
+   * its locale: with LC_CTYPE C they know no letter beyond ASCII.
+   */
   // Each word with two spaces before it and one after it, and of that each sequence of three characters once.
   `CREATE FUNCTION troupe.memory_trigrams(words text[]) RETURNS text[] LANGUAGE sql IMMUTABLE AS $body$
   SELECT coalesce(array_agg(DISTINCT substr(w.padded, i, 3) COLLATE "C"), '{}')
@@ -127,14 +119,11 @@ BEGIN
     ofs := ofs + greatest(1, size / 4);
   END LOOP;
   RETURN false;
-END $body$`
-]
-
-/**
- * Refuses a copy, and names the canonical text in the detail of its error. A row that did not come from the gateway has no
- * words, or the words of another text.
- */
-const guard = [
+END $body$`,
+  /*
+   * Refuses a copy, and names the canonical text in the detail of its error. A row that did not come from the gateway has no
+   * words, or the words of another text.
+   */
   // The ASCII letters and digits of a text in lower case, and of the two other letters whose lower case is one.
   `CREATE FUNCTION troupe.memory_ascii(body text) RETURNS text LANGUAGE sql IMMUTABLE AS $body$
   SELECT regexp_replace(
@@ -163,13 +152,4 @@ BEGIN
 END $body$`,
   `CREATE TRIGGER memory_guard BEFORE INSERT OR UPDATE OF text, place, tenant ON troupe.memory_rows
 FOR EACH ROW EXECUTE FUNCTION troupe.memory_guard()`
-]
-
-export const statements: ReadonlyArray<string> = [
-  ...scopes,
-  ...rows,
-  words,
-  canonicals,
-  ...similarity,
-  ...guard
 ]

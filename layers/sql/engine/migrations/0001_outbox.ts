@@ -3,14 +3,13 @@
  */
 import { by_key } from "./0001_plans.ts"
 
-/** The order in which messages came, over all keys. */
-const sequence = `CREATE SEQUENCE troupe.outbox_place`
-
-/**
- * One row for each key that has messages: its lock is the lock of the key. It says what the key's first message is, so
- * that a claim finds what it may take without a look at messages.
- */
-const keys = [
+export const statements: ReadonlyArray<string> = [
+  // The order in which messages came, over all keys.
+  `CREATE SEQUENCE troupe.outbox_place`,
+  /*
+   * One row for each key that has messages: its lock is the lock of the key. It says what the key's first message is, so
+   * that a claim finds what it may take without a look at messages.
+   */
   `CREATE TABLE troupe.outbox_keys (
     tenant text NOT NULL,
     key text NOT NULL,
@@ -29,11 +28,8 @@ const keys = [
   // The next tenant that has messages, and the oldest message of a tenant: one probe each.
   `CREATE INDEX outbox_keys_turn ON troupe.outbox_keys (topic, agent, (tenant || ''), due_at, place)`,
   // When the next message is due.
-  `CREATE INDEX outbox_keys_due ON troupe.outbox_keys (topic, agent, due_at)`
-]
-
-/** Messages that wait. Only the first of a key may be claimed. */
-const messages = [
+  `CREATE INDEX outbox_keys_due ON troupe.outbox_keys (topic, agent, due_at)`,
+  // Messages that wait. Only the first of a key may be claimed.
   `CREATE TABLE troupe.outbox (
     tenant text NOT NULL,
     key text NOT NULL,
@@ -52,11 +48,8 @@ const messages = [
     -- JSON objects, the newest last.
     failures text[] NOT NULL DEFAULT '{}',
     PRIMARY KEY (tenant, key, key_seq)
-  )`
-]
-
-/** Messages that could not be delivered. */
-const deadLetters = [
+  )`,
+  // Messages that could not be delivered.
   `CREATE TABLE troupe.dead_letters (
     event_id uuid PRIMARY KEY,
     tenant text NOT NULL,
@@ -76,11 +69,9 @@ const deadLetters = [
     resolved_reason text
   )`,
   // A tenant's list of one status, newest first.
-  `CREATE INDEX dead_letters_newest ON troupe.dead_letters (tenant, status, dead_at DESC, place DESC)`
-]
-
-/** Takes the oldest message of one tenant that is due. A key that another claim holds is left out. */
-const take = `CREATE FUNCTION troupe.take_outbox(claimer text, at int8, until int8, topics text[], agents text[], whose text)
+  `CREATE INDEX dead_letters_newest ON troupe.dead_letters (tenant, status, dead_at DESC, place DESC)`,
+  // Takes the oldest message of one tenant that is due. A key that another claim holds is left out.
+  `CREATE FUNCTION troupe.take_outbox(claimer text, at int8, until int8, topics text[], agents text[], whose text)
 RETURNS SETOF troupe.outbox LANGUAGE plpgsql ${by_key} AS $body$
 DECLARE
   first record;
@@ -97,14 +88,13 @@ BEGIN
     WHERE o.id = (SELECT m.id FROM troupe.outbox m WHERE m.tenant = whose AND m.key = first.key
       ORDER BY m.key_seq LIMIT 1)
     RETURNING o.*;
-END $body$`
-
-/**
- * Takes at most `wanted` messages: of each tenant in turn its oldest, beginning with the tenant behind `behind`, then a
- * second of each, and so on. The next tenant is found by one probe of an index, so that a claim costs what it takes and
- * not what waits. A tenant gets at most `room` messages; one that stands in `busy`, what `rooms` has at the same index.
- */
-const claim = `CREATE FUNCTION troupe.claim_outbox(claimer text, at int8, until int8, topics text[], agents text[],
+END $body$`,
+  /*
+   * Takes at most `wanted` messages: of each tenant in turn its oldest, beginning with the tenant behind `behind`, then a
+   * second of each, and so on. The next tenant is found by one probe of an index, so that a claim costs what it takes and
+   * not what waits. A tenant gets at most `room` messages; one that stands in `busy`, what `rooms` has at the same index.
+   */
+  `CREATE FUNCTION troupe.claim_outbox(claimer text, at int8, until int8, topics text[], agents text[],
   wanted int4, behind text, room int4, busy text[], rooms int4[])
 RETURNS SETOF troupe.outbox LANGUAGE plpgsql ${by_key} AS $body$
 DECLARE
@@ -153,12 +143,4 @@ BEGIN
     END LOOP;
   END LOOP;
 END $body$`
-
-export const statements: ReadonlyArray<string> = [
-  sequence,
-  ...keys,
-  ...messages,
-  ...deadLetters,
-  take,
-  claim
 ]

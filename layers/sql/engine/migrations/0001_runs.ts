@@ -9,11 +9,11 @@
  */
 import { by_key } from "./0001_plans.ts"
 
-/**
- * The head of a run. Each append rewrites this row, so it is narrow, and no index covers a column that an append of a
- * running run changes: such an update is HOT and writes no index. Half of each page is left free for it.
- */
-const runs = [
+export const statements: ReadonlyArray<string> = [
+  /*
+   * The head of a run. Each append rewrites this row, so it is narrow, and no index covers a column that an append of a
+   * running run changes: such an update is HOT and writes no index. Half of each page is left free for it.
+   */
   `CREATE TABLE troupe.runs (
     run_id uuid PRIMARY KEY,
     tenant text NOT NULL,
@@ -28,11 +28,8 @@ const runs = [
   // A look for runs to recover reads neither parked runs nor those that are over.
   `CREATE INDEX runs_moving ON troupe.runs (run_id) WHERE status > -1 AND status < 3`,
   // A look for parked runs to adopt reads no other.
-  `CREATE INDEX runs_parked ON troupe.runs (run_id) WHERE status = -1`
-]
-
-/** What no append changes except the last, which closes the run. */
-const details = [
+  `CREATE INDEX runs_parked ON troupe.runs (run_id) WHERE status = -1`,
+  // What no append changes except the last, which closes the run.
   `CREATE TABLE troupe.run_details (
     run_id uuid PRIMARY KEY,
     tenant text NOT NULL,
@@ -52,11 +49,8 @@ const details = [
   // Is an earlier run of this address still open? Which run of it is next?
   `CREATE INDEX run_details_open ON troupe.run_details (tenant, agent, address_key, ordinal) WHERE open`,
   // Runs that wait for more than their agent. There are few.
-  `CREATE INDEX run_details_needs ON troupe.run_details (tenant) WHERE open AND needs <> '{}'`
-]
-
-/** Leases belong to processes: a heartbeat for each run would rewrite every head. */
-const processes = [
+  `CREATE INDEX run_details_needs ON troupe.run_details (tenant) WHERE open AND needs <> '{}'`,
+  // Leases belong to processes: a heartbeat for each run would rewrite every head.
   `CREATE TABLE troupe.processes (
     owner text PRIMARY KEY,
     -- By the database's clock, the only one that all processes share.
@@ -65,11 +59,8 @@ const processes = [
     guarded boolean NOT NULL DEFAULT false,
     -- The agents that the process hosts.
     agents text[] NOT NULL DEFAULT '{}'
-  )`
-]
-
-/** Runs whose journal cannot be folded. Nothing is appended to them until an operator readmits them. */
-const quarantine = [
+  )`,
+  // Runs whose journal cannot be folded. Nothing is appended to them until an operator readmits them.
   `CREATE TABLE troupe.quarantine (
     run_id uuid PRIMARY KEY,
     tenant text NOT NULL,
@@ -79,11 +70,8 @@ const quarantine = [
     at int8 NOT NULL
   )`,
   // A tenant's list, oldest first.
-  `CREATE INDEX quarantine_tenant ON troupe.quarantine (tenant, at, run_id)`
-]
-
-/** Questions for a person. */
-const approvals = [
+  `CREATE INDEX quarantine_tenant ON troupe.quarantine (tenant, at, run_id)`,
+  // Questions for a person.
   `CREATE TABLE troupe.approvals (
     id uuid PRIMARY KEY,
     position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -102,11 +90,8 @@ const approvals = [
   // The questions of a run, for its view and for the audit.
   `CREATE INDEX approvals_run ON troupe.approvals (run_id)`,
   // Those that are to expire.
-  `CREATE INDEX approvals_due ON troupe.approvals (expires_at) WHERE status = 0 AND expires_at IS NOT NULL`
-]
-
-/** What model turns cost, and what tools spent on models. */
-const costs = [
+  `CREATE INDEX approvals_due ON troupe.approvals (expires_at) WHERE status = 0 AND expires_at IS NOT NULL`,
+  // What model turns cost, and what tools spent on models.
   `CREATE TABLE troupe.turn_costs (
     run_id uuid NOT NULL,
     seq int4 NOT NULL,
@@ -132,11 +117,8 @@ const costs = [
     PRIMARY KEY (run_id, seq, part)
   )`,
   // A tenant's sums over a span of time.
-  `CREATE INDEX turn_costs_tenant ON troupe.turn_costs (tenant, at)`
-]
-
-/** Calls whose outcome is unknown, until an operator settles them. There are few. */
-const unknownCalls = [
+  `CREATE INDEX turn_costs_tenant ON troupe.turn_costs (tenant, at)`,
+  // Calls whose outcome is unknown, until an operator settles them. There are few.
   `CREATE TABLE troupe.unknown_calls (
     run_id uuid NOT NULL,
     call text NOT NULL,
@@ -146,14 +128,11 @@ const unknownCalls = [
     PRIMARY KEY (run_id, call)
   )`,
   // A tenant's list, oldest first.
-  `CREATE INDEX unknown_calls_oldest ON troupe.unknown_calls (tenant, since, run_id, call)`
-]
-
-/**
- * No foreign key, which would cost each append 16 % more WAL: a row is only ever inserted by the statement that advances its
- * head.
- */
-const events = [
+  `CREATE INDEX unknown_calls_oldest ON troupe.unknown_calls (tenant, since, run_id, call)`,
+  /*
+   * No foreign key, which would cost each append 16 % more WAL: a row is only ever inserted by the statement that advances its
+   * head.
+   */
   `CREATE TABLE troupe.run_pairs (
     run_id uuid NOT NULL,
     seq int4 NOT NULL,
@@ -168,10 +147,7 @@ const events = [
   )`,
   // Handoffs of a run, for lists by agent. A run has few, and most have none; without the index a list would read all events of
   // the runs that it passes.
-  `CREATE INDEX run_pairs_handoffs ON troupe.run_pairs (run_id, seq) WHERE type = 'HandedOff'`
-]
-
-const event_functions = [
+  `CREATE INDEX run_pairs_handoffs ON troupe.run_pairs (run_id, seq) WHERE type = 'HandedOff'`,
   // Whether statements look for events of the type.
   `CREATE FUNCTION troupe.is_sought(type text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $body$
     SELECT type IN ('ApprovalRequested', 'ClientRequested', 'ApprovalDecided', 'ApprovalClosed', 'RunStopping', 'HandedOff')
@@ -179,18 +155,14 @@ const event_functions = [
   // The keys of a payload stand in their order, and this one is the first.
   `CREATE FUNCTION troupe.event_type(payload text) RETURNS text LANGUAGE sql IMMUTABLE AS $body$
     SELECT coalesce(substring(payload FROM '^{"_tag":"([^"]*)"'), '')
-  $body$`
-]
-
-/** It shows nobody more than the table does. */
-const view = `CREATE VIEW troupe.run_events WITH (security_invoker = true) AS
+  $body$`,
+  // It shows nobody more than the table does.
+  `CREATE VIEW troupe.run_events WITH (security_invoker = true) AS
   SELECT p.run_id, e.seq, p.at, coalesce(e.type, troupe.event_type(e.payload)) AS type, e.payload
   FROM troupe.run_pairs p CROSS JOIN LATERAL
     (VALUES (p.seq, p.type, p.payload), (p.seq + 1, NULL, p.next)) AS e(seq, type, payload)
-  WHERE e.payload IS NOT NULL`
-
-/** An event that is there already is left as it is, and counts as not written. */
-const write = [
+  WHERE e.payload IS NOT NULL`,
+  // An event that is there already is left as it is, and counts as not written.
   `CREATE FUNCTION troupe.write_event() RETURNS trigger LANGUAGE plpgsql ${by_key} AS $body$
 DECLARE
   rest text;
@@ -222,18 +194,4 @@ BEGIN
 END $body$`,
   `CREATE TRIGGER write_event INSTEAD OF INSERT OR UPDATE OR DELETE ON troupe.run_events
     FOR EACH ROW EXECUTE FUNCTION troupe.write_event()`
-]
-
-export const statements: ReadonlyArray<string> = [
-  ...runs,
-  ...details,
-  ...processes,
-  ...quarantine,
-  ...approvals,
-  ...costs,
-  ...unknownCalls,
-  ...events,
-  ...event_functions,
-  view,
-  ...write
 ]

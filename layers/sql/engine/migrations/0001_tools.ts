@@ -3,8 +3,8 @@
  * accepted definitions of MCP servers' tools, tenants whose tools are stopped, and keys of side effects.
  */
 
-/** Calls on their way to a worker, and their results. */
-const queue = [
+export const statements: ReadonlyArray<string> = [
+  // Calls on their way to a worker, and their results.
   `CREATE TABLE troupe.tool_messages (
     id text PRIMARY KEY,
     tool text NOT NULL,
@@ -29,11 +29,8 @@ const queue = [
   // The next tenant that has calls, the oldest call of a tenant, and how many of a tenant wait.
   `CREATE INDEX tool_messages_turn ON troupe.tool_messages (tool, tenant, due_at, place) WHERE status = 0`,
   // The dead, newest first, and those that are old enough to be deleted.
-  `CREATE INDEX tool_messages_over ON troupe.tool_messages (status, over_at) WHERE status > 0`
-]
-
-/** Workers and the tools that they offer until `expires_at`. */
-const workers = [
+  `CREATE INDEX tool_messages_over ON troupe.tool_messages (status, over_at) WHERE status > 0`,
+  // Workers and the tools that they offer until `expires_at`.
   `CREATE TABLE troupe.tool_workers (
     worker text PRIMARY KEY,
     provider text NOT NULL,
@@ -41,11 +38,9 @@ const workers = [
     keys text[] NOT NULL,
     tools text NOT NULL,
     expires_at int8 NOT NULL
-  ) WITH (fillfactor = 70)`
-]
-
-/** Takes the oldest call of one tenant that is due. One that another claim holds is left out. */
-const take = `CREATE FUNCTION troupe.take_tool_message(claimer text, at int8, until int8, tools text[], whose text)
+  ) WITH (fillfactor = 70)`,
+  // Takes the oldest call of one tenant that is due. One that another claim holds is left out.
+  `CREATE FUNCTION troupe.take_tool_message(claimer text, at int8, until int8, tools text[], whose text)
 RETURNS SETOF troupe.tool_messages LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $body$
 BEGIN
   RETURN QUERY UPDATE troupe.tool_messages m SET deliveries = m.deliveries + 1, owner = claimer, due_at = until
@@ -56,10 +51,9 @@ BEGIN
       ORDER BY w.due_at, w.place LIMIT 1 FOR UPDATE SKIP LOCKED) x
     ORDER BY x.due_at, x.place LIMIT 1)
   RETURNING m.*;
-END $body$`
-
-/** Takes at most `wanted` calls, of tenants in turn: as `troupe.claim_outbox` does. */
-const claim = `CREATE FUNCTION troupe.claim_tool_messages(claimer text, at int8, until int8, tools text[], wanted int4, behind text)
+END $body$`,
+  // Takes at most `wanted` calls, of tenants in turn: as `troupe.claim_outbox` does.
+  `CREATE FUNCTION troupe.claim_tool_messages(claimer text, at int8, until int8, tools text[], wanted int4, behind text)
 RETURNS SETOF troupe.tool_messages LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $body$
 DECLARE
   whose text := behind;
@@ -97,10 +91,8 @@ BEGIN
     END LOOP;
     tenants := still;
   END LOOP;
-END $body$`
-
-/** Records of calls, apart from the journal: they may be deleted. What a record is found by stands beside it. */
-const records = [
+END $body$`,
+  // Records of calls, apart from the journal: they may be deleted. What a record is found by stands beside it.
   `CREATE TABLE troupe.call_records (
     place int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     key text NOT NULL UNIQUE,
@@ -113,11 +105,8 @@ const records = [
   // The list of a run in order, the list of a tool newest first, and those that are to be deleted.
   `CREATE INDEX call_records_run ON troupe.call_records (run_id, place)`,
   `CREATE INDEX call_records_tool ON troupe.call_records (tenant, tool_name, place DESC)`,
-  `CREATE INDEX call_records_age ON troupe.call_records (tenant, ended_at)`
-]
-
-/** The accepted definition of each tool of an MCP server, and each acceptance. */
-const pins = [
+  `CREATE INDEX call_records_age ON troupe.call_records (tenant, ended_at)`,
+  // The accepted definition of each tool of an MCP server, and each acceptance.
   `CREATE TABLE troupe.mcp_pins (
     server text NOT NULL,
     tool text NOT NULL,
@@ -141,18 +130,14 @@ const pins = [
     how text NOT NULL
   )`,
   // A server's history, newest first.
-  `CREATE INDEX mcp_pin_changes_newest ON troupe.mcp_pin_changes (server, place DESC)`
-]
-
-/** Tenants whose tools are stopped. */
-const stops = `CREATE TABLE troupe.tool_stops (
+  `CREATE INDEX mcp_pin_changes_newest ON troupe.mcp_pin_changes (server, place DESC)`,
+  // Tenants whose tools are stopped.
+  `CREATE TABLE troupe.tool_stops (
     tenant text PRIMARY KEY,
     -- Since when.
     at int8 NOT NULL
-  )`
-
-/** Keys of side effects that happen once in a conversation or a tenant. */
-const effects = [
+  )`,
+  // Keys of side effects that happen once in a conversation or a tenant.
   `CREATE TABLE troupe.idempotency_keys (
     tenant text NOT NULL,
     -- A digest of the scope, the tool and the values of its key.
@@ -170,15 +155,4 @@ const effects = [
   )`,
   // Those that have expired, which are forgotten.
   `CREATE INDEX idempotency_keys_expiry ON troupe.idempotency_keys (expires_at)`
-]
-
-export const statements: ReadonlyArray<string> = [
-  ...queue,
-  ...workers,
-  take,
-  claim,
-  ...records,
-  ...pins,
-  stops,
-  ...effects
 ]

@@ -3,8 +3,8 @@
  * components.
  */
 
-/** The knowledge graph. It is a set: the same predicate, object and source of a subject are one fact. */
-const triples = [
+export const statements: ReadonlyArray<string> = [
+  // The knowledge graph. It is a set: the same predicate, object and source of a subject are one fact.
   `CREATE TABLE troupe.triples (
     tenant text NOT NULL,
     subject text NOT NULL,
@@ -19,11 +19,8 @@ const triples = [
     PRIMARY KEY (tenant, subject, digest)
   )`,
   // The facts of a subject, in the order in which they came.
-  `CREATE INDEX triples_subject ON troupe.triples (tenant, subject, position)`
-]
-
-/** Records of ended loops. Keys are ordered by their bytes, on every server alike. */
-const loops = [
+  `CREATE INDEX triples_subject ON troupe.triples (tenant, subject, position)`,
+  // Records of ended loops. Keys are ordered by their bytes, on every server alike.
   `CREATE TABLE troupe.loop_records (
     tenant text NOT NULL,
     key text COLLATE "C" NOT NULL,
@@ -33,19 +30,15 @@ const loops = [
     PRIMARY KEY (tenant, key)
   )`,
   // The records of a flow, by key.
-  `CREATE INDEX loop_records_flow ON troupe.loop_records (tenant, flow, key) WHERE flow IS NOT NULL`
-]
-
-const flows = `CREATE TABLE troupe.flow_states (
+  `CREATE INDEX loop_records_flow ON troupe.loop_records (tenant, flow, key) WHERE flow IS NOT NULL`,
+  `CREATE TABLE troupe.flow_states (
     tenant text NOT NULL,
     flow text NOT NULL,
     state text NOT NULL,
     PRIMARY KEY (tenant, flow)
-  )`
-
-const components = `CREATE TABLE troupe.components (
+  )`,
+  `CREATE TABLE troupe.components (
     id text COLLATE "C" PRIMARY KEY,
     component text NOT NULL
   )`
-
-export const statements: ReadonlyArray<string> = [...triples, ...loops, flows, components]
+]
