@@ -18,22 +18,13 @@ export interface Finding {
   readonly ids?: ReadonlyArray<string>
 }
 
-export const ok = (check: string, message: string): Finding => ({ check, level: "ok", message })
-export const warning = (check: string, message: string): Finding => ({
-  check,
-  level: "warning",
-  message
-})
-export const fault = (check: string, message: string): Finding => ({
-  check,
-  level: "fault",
-  message
-})
-export const unknown = (check: string, message: string): Finding => ({
-  check,
-  level: "unknown",
-  message
-})
+const finding =
+  (level: Level) =>
+  (check: string, message: string): Finding => ({ check, level, message })
+export const ok = finding("ok")
+export const warning = finding("warning")
+export const fault = finding("fault")
+export const unknown = finding("unknown")
 
 const worst_first: ReadonlyArray<Level> = ["fault", "warning", "unknown"]
 
@@ -53,27 +44,29 @@ const said = ({ reason }: SqlError.SqlError): string => {
   }
 }
 
-const away = (error: SqlError.SqlError): Finding =>
-  fault("store", `${said(error)}: ${reasonOf(error)}`)
+type Findings<E, R> = Effect.Effect<ReadonlyArray<Finding>, E | SqlError.SqlError, R>
+
+/** Gives the findings; if they fail with such an error of the database, a single fault. */
+const orFault =
+  (is: (error: SqlError.SqlError) => boolean, message: (error: SqlError.SqlError) => string) =>
+  <E, R>(findings: Findings<E, R>) =>
+    Effect.catchIf(
+      findings,
+      (error): error is SqlError.SqlError & E => SqlError.isSqlError(error) && is(error),
+      (error) => Effect.succeed<ReadonlyArray<Finding>>([fault("store", message(error))])
+    )
 
 /** Gives the findings; if the database fails, a single fault that says why. */
-export const orAway = <E, R>(
-  findings: Effect.Effect<ReadonlyArray<Finding>, E | SqlError.SqlError, R>
-) =>
-  Effect.catchIf(findings, SqlError.isSqlError, (error) =>
-    Effect.succeed<ReadonlyArray<Finding>>([away(error)])
-  )
-
-const isUnopened = (error: unknown): error is SqlError.SqlError =>
-  SqlError.isSqlError(error) && error.reason.operation === "connect"
+export const orAway = orFault(
+  () => true,
+  (error) => `${said(error)}: ${reasonOf(error)}`
+)
 
 /**
  * Gives the findings; if a directory's database cannot be opened, a single fault with the message of the room: PGlite itself says
  * nothing of use.
  */
-export const orUnopened = <E, R>(
-  findings: Effect.Effect<ReadonlyArray<Finding>, E | SqlError.SqlError, R>
-) =>
-  Effect.catchIf(findings, isUnopened, ({ message }) =>
-    Effect.succeed<ReadonlyArray<Finding>>([fault("store", message)])
-  )
+export const orUnopened = orFault(
+  ({ reason }) => reason.operation === "connect",
+  ({ message }) => message
+)

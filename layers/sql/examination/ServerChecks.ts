@@ -48,77 +48,75 @@ const first = <A, I>(row: Schema.Codec<A, I>, what: string) => {
   })
 }
 
+const setting_names = [
+  "server_version",
+  "server_encoding",
+  "fsync",
+  "full_page_writes",
+  "synchronous_commit",
+  "autovacuum",
+  "statement_timeout",
+  "lock_timeout",
+  "idle_in_transaction_session_timeout"
+] as const
 const settingsOf = first(
-  Schema.Struct({
-    version: Schema.String,
-    encoding: Schema.String,
-    provider: Schema.String,
-    locale: Schema.String,
-    fsync: Schema.String,
-    full_page_writes: Schema.String,
-    synchronous_commit: Schema.String,
-    autovacuum: Schema.String,
-    statement_timeout: Schema.String,
-    lock_timeout: Schema.String,
-    idle_timeout: Schema.String
-  }),
+  Schema.Record(Schema.Literals([...setting_names, "locale", "provider"]), Schema.String),
   "settings"
 )
 
-const settings_statement = `SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync,
-  current_setting('server_encoding') AS encoding, d.datctype AS locale,
-  CASE d.datlocprovider WHEN 'c' THEN 'libc' WHEN 'i' THEN 'ICU' WHEN 'b' THEN 'builtin' ELSE d.datlocprovider::text END AS provider,
-  current_setting('full_page_writes') AS full_page_writes, current_setting('synchronous_commit') AS synchronous_commit,
-  current_setting('autovacuum') AS autovacuum, current_setting('statement_timeout') AS statement_timeout,
-  current_setting('lock_timeout') AS lock_timeout,
-  current_setting('idle_in_transaction_session_timeout') AS idle_timeout
+const settings_statement = `SELECT ${setting_names.map((name) => `current_setting('${name}') AS ${name}`).join(", ")},
+  d.datctype AS locale,
+  CASE d.datlocprovider WHEN 'c' THEN 'libc' WHEN 'i' THEN 'ICU' WHEN 'b' THEN 'builtin' ELSE d.datlocprovider::text END AS provider
   FROM pg_database d WHERE d.datname = current_database()`
 
 const settings: Check = Effect.fnUntraced(function* (engine) {
   const said = yield* settingsOf(settings_statement)
-  const version = ok("version", `${engine} ${said.version}`)
-  const letters = `encoding ${said.encoding}, locale provider ${said.provider}, LC_CTYPE ${said.locale}`
-  const locale = (said.encoding === "UTF8" ? ok : fault)("locale", letters)
+  const letters = `encoding ${said.server_encoding}, locale provider ${said.provider}, LC_CTYPE ${said.locale}`
+  const findings = [
+    ok("version", `${engine} ${said.server_version}`),
+    (said.server_encoding === "UTF8" ? ok : fault)("locale", letters)
+  ]
   if (engine === "PGlite") {
     const kept = "what is acknowledged survives a killed process; loss of power is not promised"
-    return [version, locale, ok("durability", kept)]
+    return [...findings, ok("durability", kept)]
   }
-  const findings: Array<Finding> = [version, locale]
-  for (const name of ["fsync", "synchronous_commit", "full_page_writes"] as const) {
-    if (said[name] !== "off") continue
-    const lost = `${name} is off: what is acknowledged may be lost when the server stops`
-    findings.push(fault("durability", lost))
-  }
-  if (findings.length === 2) {
-    findings.push(ok("durability", `fsync is on, synchronous_commit is ${said.synchronous_commit}`))
-  }
-  const { idle_timeout, lock_timeout, statement_timeout } = said
-  const times = `statements ${statement_timeout}, locks ${lock_timeout}, idle transactions ${idle_timeout}`
-  findings.push(ok("timeouts", times))
+  const lost = (["fsync", "synchronous_commit", "full_page_writes"] as const).flatMap((name) =>
+    said[name] === "off"
+      ? [
+          fault(
+            "durability",
+            `${name} is off: what is acknowledged may be lost when the server stops`
+          )
+        ]
+      : []
+  )
+  const kept = ok("durability", `fsync is on, synchronous_commit is ${said.synchronous_commit}`)
   const { isPooled } = yield* ServerSession
-  findings.push(
+  return [
+    ...findings,
+    ...(lost.length === 0 ? [kept] : lost),
+    ok(
+      "timeouts",
+      `statements ${said.statement_timeout}, locks ${said.lock_timeout}, idle transactions ${said.idle_in_transaction_session_timeout}`
+    ),
     ok(
       "pooler",
       isPooled
         ? "a pooler is between here and the server, and keeps sessions: only its operator sees its pool sizes"
         : "no pooler was noticed between here and the server"
-    )
-  )
-  findings.push(
+    ),
     said.autovacuum === "off"
       ? warning("vacuum", "autovacuum is off: tables grow with every change")
       : ok("vacuum", "autovacuum is on")
-  )
-  return findings
+  ]
 })
 
 const migrated: Check = Effect.fnUntraced(function* () {
   const ran = yield* Migrations.ran
   const known = yield* Migrations.newest
-  const { length } = ran
-  const [strange] = ran.filter(({ isOurs }) => !isOurs)
+  const strange = ran.find(({ isOurs }) => !isOurs)
   if (yield* Migrations.isForeign) return [fault("schema", Migrations.foreign_message)]
-  if (length === 0) {
+  if (ran.length === 0) {
     return [fault("schema", "there is no schema of Troupe: a start with this store makes it")]
   }
   if (strange !== undefined) {
@@ -155,8 +153,8 @@ const clock: Check = Effect.fnUntraced(function* () {
   // The database's clock was read at an unknown moment between the two readings.
   const apart = Math.max(before - now, now - after, 0)
   const said = `this machine's clock and the database's are ${Math.round(apart)} ms apart`
-  if (apart > clock_fault_ms) return [fault("clock", said)]
-  return [apart > clock_warning_ms ? warning("clock", said) : ok("clock", said)]
+  const level = apart > clock_fault_ms ? fault : apart > clock_warning_ms ? warning : ok
+  return [level("clock", said)]
 })
 
 const sessionsOf = first(
@@ -185,24 +183,17 @@ const sessions: Check = Effect.fnUntraced(function* (engine) {
   const { age, bytes, idle, room, used, waiting } = yield* sessionsOf(sessions_statement)
   const size = ok("size", `the database has ${Math.ceil(bytes / 2 ** 20)} MB`)
   if (engine === "PGlite") return [size]
-  const findings: Array<Finding> = [size]
-  if (idle > 0) {
-    const held = `${idle} transactions have been open for ${idle_s} s without a statement: they keep what others replace`
-    findings.push(warning("locks", held))
-  }
-  if (waiting > 0) {
-    findings.push(warning("locks", `${waiting} statements wait for a lock for over ${waiting_s} s`))
-  }
-  if (idle + waiting === 0) findings.push(ok("locks", "nobody holds others up"))
-  const connections = `${used} of ${room} connections are used`
-  findings.push(
-    used > room * 0.9 ? warning("connections", connections) : ok("connections", connections)
-  )
-  if (age > age_warning) {
-    const said = `no row was frozen for ${age} transactions: VACUUM the database before it stops to write`
-    findings.push((age > age_fault ? fault : warning)("vacuum", said))
-  }
-  return findings
+  const held = `${idle} transactions have been open for ${idle_s} s without a statement: they keep what others replace`
+  const stuck = `${waiting} statements wait for a lock for over ${waiting_s} s`
+  const frozen = `no row was frozen for ${age} transactions: VACUUM the database before it stops to write`
+  return [
+    size,
+    ...(idle > 0 ? [warning("locks", held)] : []),
+    ...(waiting > 0 ? [warning("locks", stuck)] : []),
+    ...(idle + waiting === 0 ? [ok("locks", "nobody holds others up")] : []),
+    (used > room * 0.9 ? warning : ok)("connections", `${used} of ${room} connections are used`),
+    ...(age > age_warning ? [(age > age_fault ? fault : warning)("vacuum", frozen)] : [])
+  ]
 })
 
 const rights: Check = Effect.fnUntraced(function* () {
@@ -223,11 +214,13 @@ export const examine = Effect.fnUntraced(function* (
   Failure,
   SqlClient.SqlClient
 > {
-  const findings = [...(yield* settings(engine)), ...(yield* clock(engine))]
-  findings.push(...(yield* sessions(engine)))
+  const server = [
+    ...(yield* settings(engine)),
+    ...(yield* clock(engine)),
+    ...(yield* sessions(engine))
+  ]
   const schema = yield* migrated(engine)
-  findings.push(...schema)
   const isReadable = schema.every(({ level }) => level !== "fault" && level !== "unknown")
-  if (isReadable) findings.push(...(yield* rights(engine)))
+  const findings = [...server, ...schema, ...(isReadable ? yield* rights(engine) : [])]
   return { findings, isReadable }
 })

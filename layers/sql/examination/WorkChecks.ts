@@ -23,64 +23,61 @@ const readListed = rowReader(
   "counts"
 )
 
-/** The number of rows, and the ids of the first 20. */
-const counted = Effect.fnUntraced(function* (
-  id: string,
-  from: string
-): Effect.fn.Return<
-  { readonly n: number; readonly ids: ReadonlyArray<string> },
-  Failure,
-  SqlClient.SqlClient
-> {
-  const sql = yield* SqlClient.SqlClient
-  const [found] = yield* readListed(
-    sql,
-    `SELECT (SELECT count(*)::int4 FROM ${from}) AS n, ARRAY(SELECT ${id}::text FROM ${from} LIMIT ${ids_max}) AS ids`
+/** What there should be no row of: a finding with the number of rows and the ids of the first 20. */
+const none_expected: ReadonlyArray<{
+  readonly check: string
+  readonly id: string
+  readonly from: string
+  readonly level: (check: string, message: string) => Finding
+  readonly some: (n: number) => string
+  readonly none: string
+}> = [
+  {
+    check: "quarantine",
+    id: "run_id",
+    from: "troupe.quarantine",
+    level: fault,
+    some: (n) =>
+      `${n} runs are in quarantine: their journals do not fold, and nothing of them goes on`,
+    none: "no run is in quarantine"
+  },
+  {
+    check: "unknown",
+    id: "run_id || ' ' || call",
+    from: "troupe.unknown_calls",
+    level: warning,
+    some: (n) => `the outcome of ${n} calls is unknown: an operator has to settle them`,
+    none: "no call's outcome is unknown"
+  },
+  {
+    check: "dead_letters",
+    id: "event_id",
+    from: "troupe.dead_letters WHERE status = 0",
+    level: warning,
+    some: (n) => `${n} messages could not be delivered: replay or discard them`,
+    none: "there is no dead letter"
+  },
+  {
+    check: "dead_calls",
+    id: "id",
+    from: "troupe.tool_messages WHERE status = 2",
+    level: warning,
+    some: (n) => `${n} queued calls could not be run: replay or discard them`,
+    none: "there is no dead call"
+  }
+]
+
+const listed: Check = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  Effect.forEach(none_expected, ({ check, from, id, level, none, some }) =>
+    Effect.map(
+      readListed(
+        sql,
+        `SELECT (SELECT count(*)::int4 FROM ${from}) AS n, ARRAY(SELECT ${id}::text FROM ${from} LIMIT ${ids_max}) AS ids`
+      ),
+      ([{ ids, n } = { ids: [], n: 0 }]) =>
+        n === 0 ? ok(check, none) : { ...level(check, some(n)), ids }
+    )
   )
-  return found ?? { n: 0, ids: [] }
-})
-
-const listed = (
-  check: string,
-  [id, from]: readonly [id: string, from: string],
-  level: (check: string, message: string) => Finding,
-  some: (n: number) => string,
-  none: string
-): Check =>
-  Effect.map(counted(id, from), ({ ids, n }) => [
-    n === 0 ? ok(check, none) : { ...level(check, some(n)), ids }
-  ])
-
-const quarantine = listed(
-  "quarantine",
-  ["run_id", "troupe.quarantine"],
-  fault,
-  (n) => `${n} runs are in quarantine: their journals do not fold, and nothing of them goes on`,
-  "no run is in quarantine"
-)
-
-const unknownCalls = listed(
-  "unknown",
-  ["run_id || ' ' || call", "troupe.unknown_calls"],
-  warning,
-  (n) => `the outcome of ${n} calls is unknown: an operator has to settle them`,
-  "no call's outcome is unknown"
-)
-
-const deadLetters = listed(
-  "dead_letters",
-  ["event_id", "troupe.dead_letters WHERE status = 0"],
-  warning,
-  (n) => `${n} messages could not be delivered: replay or discard them`,
-  "there is no dead letter"
-)
-
-const deadCalls = listed(
-  "dead_calls",
-  ["id", "troupe.tool_messages WHERE status = 2"],
-  warning,
-  (n) => `${n} queued calls could not be run: replay or discard them`,
-  "there is no dead call"
 )
 
 const readLiving = rowReader(Schema.Struct({ n: Schema.Int }), "processes")
@@ -140,14 +137,7 @@ const late: Check = Effect.gen(function* () {
 /** Runs all checks of the work. The database must have a schema that this version can read. */
 export const examine = (engine: Engine): Check =>
   Effect.map(
-    Effect.all([
-      quarantine,
-      unknownCalls,
-      deadLetters,
-      deadCalls,
-      hosting(engine),
-      ...(engine === "PGlite" ? [] : [late])
-    ]),
+    Effect.all([listed, hosting(engine), ...(engine === "PGlite" ? [] : [late])]),
     (findings) => findings.flat()
   )
 

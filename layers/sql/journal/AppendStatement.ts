@@ -74,17 +74,19 @@ const costRow = ({ by, currency, offset, usage, ...entry }: CostEntry) => ({
 const isOnlyEndOrAnswers = ({ costs, known, requested, unknown }: Projection): boolean =>
   requested.length === 0 && costs.length === 0 && known.length === 0 && unknown.length === 0
 
+/** The rows of what there is; undefined where there is nothing. */
+const some = <A, B>(all: ReadonlyArray<A>, rowOf: (each: A) => B): ReadonlyArray<B> | undefined =>
+  all.length === 0 ? undefined : all.map(rowOf)
+
 const answeredRows = (
   { answered }: Projection,
   at: number
 ): ReadonlyArray<AnsweredQuestion> | undefined =>
-  answered.length === 0
-    ? undefined
-    : answered.map(({ by, decision, id, status }) => ({
-        id,
-        status: approvalCode(status),
-        answer: canonical({ decided_at: at, decided_by: by, decision })
-      }))
+  some(answered, ({ by, decision, id, status }) => ({
+    id,
+    status: approvalCode(status),
+    answer: canonical({ decided_at: at, decided_by: by, decision })
+  }))
 
 const endingOf = ({ answer, task }: Projection): Ending | undefined =>
   task === undefined
@@ -112,21 +114,18 @@ const projectionText = (
   isOver: boolean
 ): string =>
   JSON.stringify({
-    asked: requested.length === 0 ? undefined : requested.map(approvalRow),
+    asked: some(requested, approvalRow),
     answered,
     task_status: task === undefined ? undefined : taskCode(task.status),
     task_reason: task?.reason === undefined ? undefined : JSON.stringify(task.reason),
     closed: isOver ? true : undefined,
     answer: answer === undefined ? undefined : storedAnswer(answer),
-    costs: costs.length === 0 ? undefined : costs.map(costRow),
-    known: known.length === 0 ? undefined : known.map((call) => ({ call: JSON.stringify(call) })),
-    unknown:
-      unknown.length === 0
-        ? undefined
-        : unknown.map(({ call, tool }) => ({
-            call: JSON.stringify(call),
-            tool: JSON.stringify(tool)
-          }))
+    costs: some(costs, costRow),
+    known: some(known, (call) => ({ call: JSON.stringify(call) })),
+    unknown: some(unknown, ({ call, tool }) => ({
+      call: JSON.stringify(call),
+      tool: JSON.stringify(tool)
+    }))
   })
 
 /** Encodes an append. Throws a RangeError where an event is not JSON. */
@@ -180,74 +179,65 @@ const eventStatement = ({ append, at, events, projection, status }: EncodedAppen
   ]
 })
 
-/**
- * The arrays of events: the place of the event's append in the batch, the event's position in that append, its type, its JSON.
- */
-const eventColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknown> => {
+/** The parts of all appends of a batch, in order, and for each the place of its append in the batch, from 1. */
+const placed = <A>(
+  batch: ReadonlyArray<EncodedAppend>,
+  partsOf: (item: EncodedAppend) => ReadonlyArray<A>
+) => {
   const places: Array<number> = []
-  const positions: Array<number> = []
-  const types: Array<string> = []
-  const payloads: Array<string> = []
+  const parts: Array<A> = []
   let place = 0
-  for (const { events } of batch) {
+  for (const item of batch) {
     place++
-    let position = 0
-    for (const { payload, type } of events) {
+    for (const part of partsOf(item)) {
       places.push(place)
-      positions.push(position++)
-      types.push(type)
-      payloads.push(payload)
+      parts.push(part)
     }
   }
-  return [places, positions, types, payloads]
+  return { parts, places }
 }
 
-/** The arrays of ends: the place of the end's append in the batch, the task's status, its reason, its answer. */
+const none: ReadonlyArray<never> = []
+
+/** The arrays of ends: places, the task's statuses, its reasons, the answers. */
 const endingColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknown> => {
-  const places: Array<number> = []
-  const endings: Array<Ending> = []
-  let place = 0
-  for (const { ending } of batch) {
-    place++
-    if (ending === undefined) continue
-    places.push(place)
-    endings.push(ending)
-  }
+  const { parts, places } = placed(batch, ({ ending }) => (ending === undefined ? none : [ending]))
   return [
     places,
-    endings.map(({ status }) => status),
-    endings.map(({ reason }) => reason),
-    endings.map(({ answer }) => answer)
+    parts.map(({ status }) => status),
+    parts.map(({ reason }) => reason),
+    parts.map(({ answer }) => answer)
   ]
 }
 
-/** The arrays of projections: the place of the projection's append in the batch, and the projection's JSON. */
+/** The arrays of projections: places, and JSON. */
 const projectionColumns = (
   batch: ReadonlyArray<EncodedAppend>,
   isOf: (item: EncodedAppend) => boolean
 ): ReadonlyArray<unknown> => {
-  const places: Array<number> = []
-  const projections: Array<string> = []
-  let place = 0
-  for (const item of batch) {
-    place++
+  const { parts, places } = placed(batch, (item) => {
     const projection = isOf(item) ? item.projection() : null
-    if (projection === null) continue
-    places.push(place)
-    projections.push(projection)
-  }
-  return [places, projections]
+    return projection === null ? none : [projection]
+  })
+  return [places, parts]
 }
 
-const appendColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknown> => [
-  batch.map(({ append }) => append.run),
-  batch.map(({ append }) => append.fence.epoch),
-  batch.map(({ append }) => append.fence.length),
-  batch.map(({ events }) => events.length),
-  batch.map(({ status }) => status),
-  batch.map(({ at }) => String(at)),
-  ...eventColumns(batch)
-]
+/** The arrays of appends, then those of events: places, positions in the append, types, JSON. */
+const appendColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknown> => {
+  const { parts, places } = placed(batch, ({ events }) => events)
+  return [
+    batch.map(({ append }) => append.run),
+    batch.map(({ append }) => append.fence.epoch),
+    batch.map(({ append }) => append.fence.length),
+    batch.map(({ events }) => events.length),
+    batch.map(({ status }) => status),
+    batch.map(({ at }) => String(at)),
+    places,
+    batch.flatMap(({ events }) => events.map((_, position) => position)),
+    parts.map(({ type }) => type),
+    parts.map(({ payload }) => payload)
+  ]
+}
 
 /** The parameters of `append_runs` without those of ends. Appends that `answerColumns` covers have no projection here. */
 export const batchParams = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknown> => [
@@ -255,23 +245,14 @@ export const batchParams = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<
   ...projectionColumns(batch, ({ answers }) => answers === undefined)
 ]
 
-/** The arrays of answered questions: the place of the answer's append in the batch, the question's id, its status, its answer. */
+/** The arrays of answered questions: places, ids, statuses, answers. */
 export const answerColumns = (batch: ReadonlyArray<EncodedAppend>): ReadonlyArray<unknown> => {
-  const places: Array<number> = []
-  const answered: Array<AnsweredQuestion> = []
-  let place = 0
-  for (const { answers = [] } of batch) {
-    place++
-    for (const answer of answers) {
-      places.push(place)
-      answered.push(answer)
-    }
-  }
+  const { parts, places } = placed(batch, ({ answers = none }) => answers)
   return [
     places,
-    answered.map(({ id }) => id),
-    answered.map(({ status }) => status),
-    answered.map(({ answer }) => answer)
+    parts.map(({ id }) => id),
+    parts.map(({ status }) => status),
+    parts.map(({ answer }) => answer)
   ]
 }
 

@@ -36,22 +36,24 @@ const refusalOf = (sql: string, params: ReadonlyArray<unknown>): SqlError.SqlErr
 }
 
 const guarded = (to: SqlConnection.Connection): SqlConnection.Connection => {
-  const check = (sql: string, params: ReadonlyArray<unknown>) => {
+  const checked = <A>(
+    sql: string,
+    params: ReadonlyArray<unknown>,
+    then: Effect.Effect<A, SqlError.SqlError>
+  ) => {
     const error = refusalOf(sql, params)
-    return error === undefined ? Effect.void : Effect.fail(error)
+    return error === undefined ? then : Effect.fail(error)
   }
   return {
-    execute: (sql, params, transform) =>
-      Effect.andThen(check(sql, params), to.execute(sql, params, transform)),
+    execute: (sql, params, transform) => checked(sql, params, to.execute(sql, params, transform)),
     executeUnprepared: (sql, params, transform) =>
-      Effect.andThen(check(sql, params), to.executeUnprepared(sql, params, transform)),
-    executeRaw: (sql, params) => Effect.andThen(check(sql, params), to.executeRaw(sql, params)),
-    executeValues: (sql, params) =>
-      Effect.andThen(check(sql, params), to.executeValues(sql, params)),
+      checked(sql, params, to.executeUnprepared(sql, params, transform)),
+    executeRaw: (sql, params) => checked(sql, params, to.executeRaw(sql, params)),
+    executeValues: (sql, params) => checked(sql, params, to.executeValues(sql, params)),
     executeValuesUnprepared: (sql, params) =>
-      Effect.andThen(check(sql, params), to.executeValuesUnprepared(sql, params)),
+      checked(sql, params, to.executeValuesUnprepared(sql, params)),
     executeStream: (sql, params, transform) =>
-      Stream.unwrap(Effect.as(check(sql, params), to.executeStream(sql, params, transform)))
+      Stream.unwrap(checked(sql, params, Effect.succeed(to.executeStream(sql, params, transform))))
   }
 }
 

@@ -2,14 +2,18 @@
  * The queue of tool calls in PostgreSQL. Calls are claimed with SKIP LOCKED and a lease, tenants in turn. Waiters are woken by
  * NOTIFY, and also read again after a while, because a wakeup may be lost.
  */
-import { Clock, Effect, Layer, Schema } from "effect"
+import { Clock, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import type { Statement } from "effect/sql"
 import { truncateUnits } from "../../../src/value/CutText.ts"
 import type { NewToolMessage } from "../../../services/ToolQueue.ts"
 import {
+  announced_length_max,
+  announced_tools_max,
   ToolMessageConflict,
   ToolQueue,
   ToolQueueFull,
+  unavailable_listed_ms,
   waiting_max
 } from "../../../services/ToolQueue.ts"
 import { canonical } from "../../../src/value/Canonical.ts"
@@ -26,7 +30,8 @@ import { readableRows, rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction, orStoreError, toStoreError } from "../engine/SqlFailure.ts"
 import { StoredText } from "../engine/StoredText.ts"
 import type { SqlNotify } from "../engine/SqlNotify.ts"
-import * as SqlToolOffers from "./SqlToolOffers.ts"
+import { offersOf } from "../../../src/queue/ToolOffer.ts"
+import { encodeToolSpec, toolKeyOf, ToolSpec } from "../../../src/tool/ToolSpec.ts"
 import { makeToolWakeups, tool_queue_channel } from "./ToolWakeups.ts"
 
 const page_max = 500
@@ -193,9 +198,10 @@ const sending = (
     return row && { status: statuses[row.status], result: row.result ?? undefined }
   }, Effect.mapError(orStoreError)),
   withdraw: (id) =>
-    changes(sql`
-      DELETE FROM troupe.tool_messages WHERE id = ${id}::text AND status = 0 AND deliveries = 0 RETURNING 1`).pipe(
-      Effect.mapError(toStoreError)
+    Effect.mapError(
+      changes(sql`
+        DELETE FROM troupe.tool_messages WHERE id = ${id}::text AND status = 0 AND deliveries = 0 RETURNING 1`),
+      toStoreError
     ),
   onShown: wakeups.onShown
 })
@@ -234,55 +240,48 @@ const claiming = (
   onSent: wakeups.onSent
 })
 
+/** Sets columns of a call, by a statement's part, if this owner still holds it. Gives whether it does. */
+const setHeld = (
+  sql: SqlClient.SqlClient,
+  id: string,
+  owner: string,
+  columnsAt: (now: number) => Statement.Fragment
+) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    changes(sql`
+      UPDATE troupe.tool_messages SET ${columnsAt(now)}
+      WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`)
+  ).pipe(Effect.mapError(toStoreError))
+
 /** The methods for a worker that runs a call. */
 const running = (
   sql: SqlClient.SqlClient
 ): Methods<"begin" | "extend" | "publish" | "acknowledge" | "failed" | "show"> => ({
-  begin: Effect.fnUntraced(function* (id, owner) {
-    const now = yield* Clock.currentTimeMillis
-    return yield* changes(sql`
-      UPDATE troupe.tool_messages SET begun_at = ${now}::int8
-      WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`)
-  }, Effect.mapError(toStoreError)),
-  extend: Effect.fnUntraced(function* (id, owner, lease_ms) {
-    const now = yield* Clock.currentTimeMillis
-    return yield* changes(sql`
-      UPDATE troupe.tool_messages SET due_at = ${now + lease_ms}::int8
-      WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`)
-  }, Effect.mapError(toStoreError)),
+  begin: (id, owner) => setHeld(sql, id, owner, (now) => sql`begun_at = ${now}::int8`),
+  extend: (id, owner, lease_ms) =>
+    setHeld(sql, id, owner, (now) => sql`due_at = ${now + lease_ms}::int8`),
   publish: Effect.fn("ToolQueue.publish")(function* (id, result) {
     const rows = yield* sql`
       UPDATE troupe.tool_messages SET result = ${JSON.stringify(result)}::text
       WHERE id = ${id}::text AND result IS NULL RETURNING pg_notify(${tool_queue_channel}::text, id)`
     return rows.length > 0 ? result : yield* resultOf(sql, id)
   }, Effect.mapError(orStoreError)),
-  acknowledge: Effect.fn("ToolQueue.acknowledge")(function* (id, owner) {
-    const now = yield* Clock.currentTimeMillis
-    return yield* changes(sql`
-      UPDATE troupe.tool_messages SET status = 1, owner = NULL, over_at = ${now}::int8
-      WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`)
-  }, Effect.mapError(toStoreError)),
-  failed: Effect.fn("ToolQueue.failed")(function* (id, owner, error, retry_at) {
-    const now = yield* Clock.currentTimeMillis
+  acknowledge: Effect.fn("ToolQueue.acknowledge")((id, owner) =>
+    setHeld(sql, id, owner, (now) => sql`status = 1, owner = NULL, over_at = ${now}::int8`)
+  ),
+  failed: Effect.fn("ToolQueue.failed")((id, owner, error, retry_at) => {
     const text = JSON.stringify(truncateUnits(error, error_max))
-    return yield* changes(
+    return setHeld(sql, id, owner, (now) =>
       retry_at === undefined
-        ? sql`
-      UPDATE troupe.tool_messages SET status = 2, owner = NULL, error = ${text}::text, over_at = ${now}::int8
-      WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`
-        : sql`
-      UPDATE troupe.tool_messages SET owner = NULL, error = ${text}::text, due_at = ${retry_at}::int8
-      WHERE id = ${id}::text AND owner = ${owner}::text AND status = 0 RETURNING 1`
+        ? sql`status = 2, owner = NULL, error = ${text}::text, over_at = ${now}::int8`
+        : sql`owner = NULL, error = ${text}::text, due_at = ${retry_at}::int8`
     )
-  }, Effect.mapError(toStoreError)),
+  }),
   show: (id, json) =>
     isShowable(json)
-      ? Effect.mapBoth(
-          sql`SELECT pg_notify(${tool_queue_channel}::text, ${`${id}\n${json}`}::text)`,
-          {
-            onSuccess: () => undefined,
-            onFailure: toStoreError
-          }
+      ? sql`SELECT pg_notify(${tool_queue_channel}::text, ${`${id}\n${json}`}::text)`.pipe(
+          Effect.asVoid,
+          Effect.mapError(toStoreError)
         )
       : Effect.void
 })
@@ -320,6 +319,69 @@ const operating = (sql: SqlClient.SqlClient): Methods<"dead" | "replay" | "disca
     )
 })
 
+const decodeWorkers = readableRows(
+  Schema.Struct({
+    worker: Schema.String,
+    provider: StoredText,
+    tools: Schema.String,
+    expires_at: Schema.Number
+  }),
+  "workers of tools"
+)
+
+const workers_max = 1_000
+
+/** Specs that cannot be read, such as those of another release, are not listed. */
+const readSpec = Schema.decodeUnknownOption(ToolSpec)
+const readSpecs = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Array(Schema.Unknown)))
+
+const specsIn = (tools: string): ReadonlyArray<ToolSpec> =>
+  Option.getOrElse(readSpecs(tools), () => []).flatMap((each) => Option.toArray(readSpec(each)))
+
+/** The methods for workers that offer tools: one row for each worker, so that a renewal is a small write. */
+const offering = (sql: SqlClient.SqlClient): Methods<"announce" | "renew" | "list"> => ({
+  announce: Effect.fn("ToolQueue.announce")(function* ({ lease_ms, provider, tools, worker }) {
+    const encoded = yield* Effect.orDie(Effect.forEach(tools, (spec) => encodeToolSpec(spec)))
+    const text = JSON.stringify(encoded)
+    if (tools.length > announced_tools_max || text.length > announced_length_max) {
+      return yield* Effect.die(new RangeError("a worker offers too many tools"))
+    }
+    const now = yield* Clock.currentTimeMillis
+    const keys = tools.map(toolKeyOf)
+    yield* sql`
+      WITH gone AS (
+        DELETE FROM troupe.tool_workers
+        WHERE worker <> ${worker}::text AND expires_at <= ${now}::int8
+          AND (keys <@ ${keys}::text[] OR expires_at <= ${now - unavailable_listed_ms}::int8)
+      )
+      INSERT INTO troupe.tool_workers (worker, provider, keys, tools, expires_at)
+      VALUES (${worker}::text, ${JSON.stringify(provider)}::text, ${keys}::text[], ${text}::text,
+        ${now + lease_ms}::int8)
+      ON CONFLICT (worker) DO UPDATE SET provider = EXCLUDED.provider, keys = EXCLUDED.keys,
+        tools = EXCLUDED.tools, expires_at = EXCLUDED.expires_at`
+  }, Effect.mapError(toStoreError)),
+  renew: Effect.fnUntraced(function* (worker, lease_ms) {
+    const now = yield* Clock.currentTimeMillis
+    const rows = yield* sql`
+      UPDATE troupe.tool_workers SET expires_at = ${now + lease_ms}::int8
+      WHERE worker = ${worker}::text RETURNING 1`
+    return rows.length > 0
+  }, Effect.mapError(toStoreError)),
+  list: Effect.fn("ToolQueue.list")(function* (keys) {
+    const now = yield* Clock.currentTimeMillis
+    const rows = yield* sql`
+      SELECT worker, provider, tools, expires_at::float8 AS expires_at FROM troupe.tool_workers
+      WHERE ${keys === undefined}::boolean OR keys && ${keys ?? []}::text[]
+      ORDER BY expires_at DESC LIMIT ${workers_max}::int4`
+    const workers = yield* decodeWorkers(rows)
+    return offersOf(
+      workers.map(({ tools, ...worker }) => ({ ...worker, tools: specsIn(tools) })),
+      now,
+      keys
+    )
+  }, Effect.mapError(toStoreError))
+})
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const wakeups = yield* makeToolWakeups
@@ -328,7 +390,7 @@ const make = Effect.gen(function* () {
     ...claiming(sql, wakeups),
     ...running(sql),
     ...operating(sql),
-    ...(yield* SqlToolOffers.make)
+    ...offering(sql)
   })
 })
 
