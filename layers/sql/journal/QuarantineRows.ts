@@ -2,7 +2,7 @@
  * Runs in quarantine: marking them, reading their rows as they are stored, and releasing them; and the audit of runs that are not
  * over, which may lack events or records. Private to this room.
  */
-import { Clock, Effect, Result, Schema } from "effect"
+import { Clock, Effect, Schema } from "effect"
 import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
 import type { JournalError } from "../../../services/RunJournal.ts"
 import type { QuarantineQuery, RawPage, RunQuarantine } from "../../../services/RunQuarantine.ts"
@@ -135,13 +135,12 @@ const liftQuarantine =
           return yield* new RunNotFound({ run_id: run })
         }
         if (head.quarantined !== true) return undefined
-        const state = yield* Effect.result(foldableEntries(sql, run, head.length))
-        const folded =
-          Result.isFailure(state) && state.failure._tag === "JournalError"
-            ? yield* state.failure
-            : Result.flatMap(state, (all) => foldWhole(run, all, head.length))
-        if (Result.isFailure(folded)) {
-          const why = folded.failure as RunQuarantined
+        const why = yield* foldableEntries(sql, run, head.length).pipe(
+          Effect.flatMap((all) => Effect.fromResult(foldWhole(run, all, head.length))),
+          Effect.as(undefined),
+          Effect.catchTag("RunQuarantined", Effect.succeed)
+        )
+        if (why !== undefined) {
           yield* sql.unsafe(
             `UPDATE troupe.quarantine SET reason = $2::text, seq = $3::int4 WHERE run_id = $1::uuid`,
             [run, why.reason, why.seq]
