@@ -5,6 +5,7 @@
 import { Context } from "effect"
 import type { Effect } from "effect"
 import type { RunId, Tenant } from "../src/value/Ids.ts"
+import type { InvalidInput } from "../src/schema/InvalidInput.ts"
 import type { CallRecord } from "../src/tool/CallRecord.ts"
 import type { StoreError } from "./StoreError.ts"
 
@@ -15,13 +16,14 @@ export class CallRecords extends Context.Service<
     store(records: ReadonlyArray<CallRecord>): Effect.Effect<void, StoreError>
     /**
      * Records of a run, oldest first, starting after the record with the key `after` (absent = all); at most `limit` (up to 500).
+     * Fails with InvalidInput if the run has no such record, or none any more.
      */
     ofRun(
       tenant: Tenant,
       run: RunId,
       limit: number,
       after?: string
-    ): Effect.Effect<ReadonlyArray<CallRecord>, StoreError>
+    ): Effect.Effect<ReadonlyArray<CallRecord>, InvalidInput | StoreError>
     /** Records of a tool's calls, newest first; at most `limit` (up to 500). */
     ofTool(
       tenant: Tenant,

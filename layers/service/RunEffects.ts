@@ -6,6 +6,7 @@ import type { JournalError } from "../../services/RunJournal.ts"
 import { forEachEntry, RunReader } from "../../services/RunReader.ts"
 import { RunList } from "../../services/RunList.ts"
 import type { StoreError } from "../../services/StoreError.ts"
+import type { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import { limit_default } from "../../src/operation/Page.ts"
@@ -177,7 +178,7 @@ export const records = serve(
   Effect.fnUntraced(function* ({ after, id, limit = limit_default }, by) {
     const { tenant } = yield* taskOf(by, id)
     const all = yield* CallRecords
-    const page = yield* boundedPage<CallRecord, StoreError>(limit, (last, limit) =>
+    const page = yield* boundedPage<CallRecord, InvalidInput | StoreError>(limit, (last, limit) =>
       all.ofRun(tenant, id, limit, last?.key ?? after)
     )
     return pageOf(page, "key")

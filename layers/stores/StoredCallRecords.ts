@@ -5,9 +5,10 @@ import { Effect, Layer } from "effect"
 import { CallRecords } from "../../services/CallRecords.ts"
 import { Rows } from "../../services/Rows.ts"
 import { CallRecord } from "../../src/tool/CallRecord.ts"
+import { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import { RunId, Tenant } from "../../src/value/Ids.ts"
 import type { Stored } from "./TypedRows.ts"
-import { int8, json, place, said, table, tableRows, text, uuid } from "./TypedRows.ts"
+import { hidden, int8, json, place, said, table, tableRows, text, uuid } from "./TypedRows.ts"
 
 const page_max = 500
 
@@ -20,8 +21,9 @@ const callRecords = table({
     place,
     key: said,
     tenant: text(Tenant),
-    run_id: uuid(RunId),
-    tool_name: said,
+    // Hidden columns are those that a store in memory finds rows by.
+    run_id: hidden(uuid(RunId)),
+    tool_name: hidden(said),
     ended_at: int8,
     record: json(CallRecord)
   },
@@ -46,15 +48,13 @@ const make = Effect.map(Rows, (driver) => {
         )
       ),
     ofRun: Effect.fnUntraced(function* (tenant, run, limit, after) {
-      const last = { tenant, key: after }
-      const isKnown = after !== undefined && (yield* rows.count({ where: last })) > 0
+      const where = { tenant, run_id: run }
+      const last = after === undefined ? undefined : { ...where, key: after }
+      if (last !== undefined && (yield* rows.count({ where: last })) === 0) {
+        return yield* new InvalidInput({ field: "after", message: "the run has no such record" })
+      }
       return recordsOf(
-        yield* rows.all({
-          where: { tenant, run_id: run },
-          order: ["place"],
-          after: isKnown ? last : undefined,
-          limit: Math.min(limit, page_max)
-        })
+        yield* rows.all({ where, order: ["place"], after: last, limit: Math.min(limit, page_max) })
       )
     }),
     ofTool: (tenant, tool_name, limit) =>

@@ -47,6 +47,30 @@ export const callRecordsTests = (it: Vitest.MethodsNonLive<CallRecords>): void =
     })
   )
 
+  it.effect("refuses a cursor that is no record of the run, also of one that is gone", () =>
+    Effect.gen(function* () {
+      const records = yield* CallRecords
+      const [tenant, run, other] = [newTenant(), newRun(), newRun()]
+      const [first, second, elsewhere] = [
+        recordOf(tenant, run, 1),
+        recordOf(tenant, run, 2),
+        recordOf(tenant, other, 3)
+      ]
+      yield* records.store([first, second, elsewhere])
+      const refused = (after: string, of = tenant) =>
+        Effect.map(Effect.flip(records.ofRun(of, run, 500, after)), (error) =>
+          assert.deepInclude(error, { _tag: "InvalidInput", field: "after" })
+        )
+      yield* refused("no record")
+      yield* refused(elsewhere.key)
+      yield* refused(first.key, newTenant())
+      assert.deepStrictEqual(yield* records.ofRun(tenant, run, 500, first.key), [second])
+      assert.deepStrictEqual(yield* records.ofRun(tenant, run, 500, second.key), [])
+      assert.strictEqual(yield* records.forget(tenant, second.ended_at), 1)
+      yield* refused(first.key)
+    })
+  )
+
   it.effect("SM-88 keeps several records of one call, and each key once", () =>
     Effect.gen(function* () {
       const records = yield* CallRecords
