@@ -23,7 +23,7 @@ import type { TenantReads } from "../engine/TenantReads.ts"
 import type { Approval } from "../../../src/approval/Approval.ts"
 import type { Tenant } from "../../../src/value/Ids.ts"
 import { RunId } from "../../../src/value/Ids.ts"
-import { restoredRecords } from "../../../src/run/RestoredRecords.ts"
+import { restoredRecords } from "../../../src/run/Projection.ts"
 import { approvalRow } from "./AppendStatement.ts"
 
 const page_max = 500
