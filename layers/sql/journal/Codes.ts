@@ -1,19 +1,11 @@
 /**
  * The numbers that the tables store for statuses. A number is never reused for another meaning. Private to this room.
  */
-import { Record, Schema } from "effect"
+import { Schema } from "effect"
 import type { ApprovalStatus } from "../../../src/approval/Approval.ts"
 import type { TaskStatus } from "../../../src/delivery/AgentTask.ts"
 import type { RunStatus } from "../../../src/run/RunState.ts"
-import type { DeadLetterStatus } from "../../../src/delivery/OutboxMessage.ts"
-
-/** A codec between a status and its number. Other numbers are refused. */
-export const storedStatus = <S extends string>(
-  codes: Readonly<Record<S, number>>
-): Schema.Codec<S, number> => {
-  const statuses = Record.keys(codes)
-  return Schema.Literals(statuses.map((status) => codes[status])).transform(statuses)
-}
+import { storedStatus } from "../engine/StoredStatus.ts"
 
 /** From 3 on the run is over. Below 3 the run is recovered when its owner is gone, unless it is parked. */
 const runCodes: Readonly<Record<RunStatus, number>> = {
@@ -86,9 +78,3 @@ const runStatuses: Readonly<Record<RunCode, RunStatus>> = {
   105: "cancelled"
 }
 export const runStatus = (code: RunCode): RunStatus => runStatuses[code]
-
-/** A number is never reused for another meaning. */
-const codes: Readonly<Record<DeadLetterStatus, number>> = { dead: 0, replayed: 1, discarded: 2 }
-
-export const letterCode = (status: DeadLetterStatus): number => codes[status]
-export const StoredLetterStatus = storedStatus(codes)

@@ -22,6 +22,7 @@ import {
   runStatus,
   letterCode
 } from "./Codes.ts"
+import { letterCode } from "../engine/StoredStatus.ts"
 import { readablePage, readableRows, rowReader } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import { agentMember, StoredText, traceMember } from "../engine/StoredText.ts"

@@ -9,7 +9,7 @@ import { AgentName, Tenant } from "../../../src/value/Ids.ts"
 import type { MemoryScope, MemoryTier, NewMemoryRow } from "../../../src/memory/MemoryRow.ts"
 import { query_words_max } from "../../../src/memory/SearchWords.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
-import { storedStatus } from "../journal/Codes.ts"
+import { storedStatus } from "../engine/StoredStatus.ts"
 import type { TenantReads } from "../engine/TenantReads.ts"
 import { columns, joined, readRows, tiers } from "./MemoryRows.ts"
 

@@ -15,7 +15,7 @@ import { MemoryId } from "../../../src/memory/MemoryRow.ts"
 import { rowWords } from "../../../src/memory/SearchWords.ts"
 import { wordsOf } from "../../../src/memory/Trigram.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
-import { storedStatus } from "../journal/Codes.ts"
+import { storedStatus } from "../engine/StoredStatus.ts"
 
 export const tiers: Readonly<Record<MemoryTier, number>> = {
   interaction: 0,
