@@ -19,8 +19,7 @@ import {
   run_over,
   run_parked,
   runCode,
-  runStatus,
-  letterCode
+  runStatus
 } from "./Codes.ts"
 import { letterCode } from "../engine/StoredStatus.ts"
 import { readablePage, readableRows, rowReader } from "../engine/DecodedRows.ts"
