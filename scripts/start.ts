@@ -2,25 +2,18 @@
  * The main job: one process with the Operations Agent, its HTTP surface and a database in a directory. Needs no key and
  * no server; with a model in the environment it uses that one.
  */
-import { createHash } from "node:crypto"
 import { join } from "node:path"
 import { Cause, Clock, Effect, Layer, Option, Redacted, References } from "effect"
 import type { Scope } from "effect"
 import { Command } from "effect/cli"
-import { HttpServer } from "effect/http"
 import { SqlError } from "effect/sql"
 import * as WebhookDelivery from "../layers/channel/WebhookDelivery.ts"
 import * as NodeMain from "../layers/compose/entries/NodeMain.ts"
-import * as Runtime from "../layers/compose/assembly/Runtime.ts"
-import * as Server from "../layers/compose/assembly/HttpSurface.ts"
-import * as Stores from "../layers/compose/assembly/StoreLayers.ts"
 import * as Spectral from "../layers/compose/entries/Spectral.ts"
+import { Troupe } from "../layers/compose/entries/Troupe.ts"
 import * as ModelFromEnv from "../layers/model/providers/ModelFromEnv.ts"
 import * as ScriptedModelGateway from "../layers/model/tape/ScriptedModelGateway.ts"
 import * as OutboxRelay from "../layers/runtime/relay/OutboxRelay.ts"
-import * as ModelUsageTelemetry from "../layers/telemetry/ModelUsageTelemetry.ts"
-import * as OpenTelemetry from "../layers/telemetry/OpenTelemetry.ts"
-import * as ToolCallTelemetry from "../layers/telemetry/ToolCallTelemetry.ts"
 import { workspaceOperations } from "../src/spectral/agents/Operations.ts"
 import { spectral_name, spectralAgents } from "../src/spectral/agents/SpectralAgents.ts"
 import { Tenant } from "../src/value/Ids.ts"
@@ -54,10 +47,6 @@ const tenant = Tenant.make("default")
 const operator = new Principal({ id: "operator", tenant, roles: ["admin"] })
 
 const say = (line = "") => Effect.sync(() => process.stdout.write(`${line}\n`))
-
-const localUrl = Effect.map(HttpServer.HttpServer, ({ address }) =>
-  Environment.reachableUrl(HttpServer.formatAddress(address))
-)
 
 const banner = Effect.fnUntraced(function* (
   url: string,
@@ -170,16 +159,6 @@ const operationsHere = {
 /** Here an operator sees a rule candidate before it is queued, though it changes no rule. */
 const policy = Policy.make({ approval_required: ["propose_rule_candidate"] })
 
-/** One token, which is an operator's; customers' would be others. */
-const serverOf = (listen: { host: string; port: number }, { token }: Environment.Token) =>
-  Server.layer({
-    listen,
-    credentials: [
-      { sha256: createHash("sha256").update(token).digest("hex"), principal: operator }
-    ],
-    settings: { customer_agents: [spectral_name] }
-  })
-
 interface Flags {
   readonly platform: boolean
   /** The path of a file with tool configurations. */
@@ -204,8 +183,8 @@ const addedBy = Effect.fnUntraced(function* (
   const host = platform ? yield* platformIn(data) : undefined
   return {
     agents: [...(host?.agents ?? []), ...(file === undefined ? [] : [assistant(file)])],
-    tools: [...(host?.tools ?? []), Effect.succeed(file?.tools ?? [])],
-    resolved: file?.resolvers ?? [],
+    tools: host?.tools ?? [],
+    toolConfigs: file?.options,
     /** The part of a model, where none is configured. */
     script: (request: ModelRequest) => host?.script(request) ?? scriptOf(request),
     /** Lines for a person. `chat` is the command that reaches this service. */
@@ -227,6 +206,12 @@ const model_names = {
   onSome: ({ model }: ModelFromEnv.ChosenModel) => model
 }
 
+const storeOf = (data: string, database: Option.Option<Redacted.Redacted>) =>
+  Option.match(database, {
+    onNone: () => ({ directory: join(data, "db") }),
+    onSome: (url) => ({ postgres: Redacted.value(url) })
+  })
+
 /** The agents of a module, instead of those of this file. */
 const mainOfApp = Effect.fnUntraced(function* (path: string) {
   const { data, database, host, model_ignored, port } = yield* Environment.readSettings
@@ -239,10 +224,7 @@ const mainOfApp = Effect.fnUntraced(function* (path: string) {
     token: kept.token,
     principal: operator,
     model: Option.map(chosen, ({ layer }) => layer),
-    store: Option.match(database, {
-      onNone: () => ({ directory: join(data, "db") }),
-      onSome: (url) => ({ postgres: Redacted.value(url) })
-    })
+    store: storeOf(data, database)
   })
   yield* Environment.forgetSecrets
   const model = exported.model === undefined ? Option.match(chosen, model_names) : `that of ${path}`
@@ -264,42 +246,28 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
   const worlds = sampleWorlds()
   const published = worlds.map(({ world }) => world)
   const spectral = Spectral.feature({ worlds: published })
-  const runtime = Runtime.layer({
+  const app = Troupe.layer({
     agents: [
       operationsHere,
       ...(yield* Effect.fromResult(Spectral.worldAgents(published))),
       ...(yield* Effect.fromResult(spectralAgents())),
       ...added.agents
     ],
-    tools: [...spectral.tools, ...added.tools],
-    resolved: added.resolved,
-    deliveries: [webhooksTo(receiver), ...spectral.deliveries],
-    policy
-  }).pipe(
-    Layer.provide(
-      Option.match(chosen, {
-        onNone: () =>
-          ScriptedModelGateway.layer(added.script, { piece_units: 24, piece_delay_ms: 15 }),
-        onSome: (model) => model.layer
-      })
-    ),
-    Layer.provide(ToolCallTelemetry.layer),
-    Layer.provide(ModelUsageTelemetry.layer),
-    Layer.provide(relayConfig)
-  )
-  const server = serverOf({ host, port }, kept)
-  const stores = Option.match(database, {
-    onNone: () => Stores.directory(join(data, "db")),
-    onSome: (url) => Stores.postgres(url)
-  })
-  // Sent where the standard OTEL_ variables say; without them nothing is sent.
-  const telemetry = yield* Effect.promise(() => OpenTelemetry.layer(undefined, process.env))
-  const app = Layer.merge(server, spectral.over).pipe(
-    Layer.provideMerge(runtime),
-    Layer.provideMerge(spectral.layer),
-    Layer.provideMerge(stores),
-    Layer.provideMerge(telemetry)
-  )
+    features: [spectral],
+    tools: added.tools,
+    ...(added.toolConfigs === undefined ? undefined : { toolConfigs: added.toolConfigs }),
+    deliveries: [webhooksTo(receiver)],
+    policy,
+    model: Option.match(chosen, {
+      onNone: () =>
+        ScriptedModelGateway.layer(added.script, { piece_units: 24, piece_delay_ms: 15 }),
+      onSome: (model) => model.layer
+    }),
+    store: storeOf(data, database),
+    // One token, which is an operator's; customers' would be others.
+    http: { host, port, tokens: [{ token: kept.token, principal: operator }] },
+    customer_agents: [spectral_name]
+  }).pipe(Layer.provide(relayConfig))
   const context = yield* Effect.mapError(Layer.build(app), (error) =>
     Option.isSome(database) && SqlError.isSqlError(error)
       ? Environment.explainDatabase(database.value, error)
@@ -309,8 +277,14 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
   yield* Effect.provideContext(Effect.andThen(publish(worlds), fill), context)
   yield* Effect.provideContext(
     Effect.andThen(
-      Effect.flatMap(localUrl, (url) =>
-        banner(url, data, kept, Option.match(chosen, model_names), model_ignored)
+      Troupe.use(({ url = "" }) =>
+        banner(
+          Environment.reachableUrl(url),
+          data,
+          kept,
+          Option.match(chosen, model_names),
+          model_ignored
+        )
       ),
       walk(data, receiver)
     ),

@@ -104,8 +104,10 @@ const reasonOf = (error: unknown): string => {
   return error instanceof Error ? error.message : String(error)
 }
 
-export interface FileTools extends Resolved {
+export interface FileTools extends Pick<Resolved, "names" | "tools"> {
   readonly capabilities: ReadonlyArray<Capability>
+  /** What `start` is given of the file. */
+  readonly options: ToolConfigs
 }
 
 /** The tools of a file. Fails with a sentence that names the file and what is wrong in it. */
@@ -114,7 +116,7 @@ export const read = (path: string): Effect.Effect<FileTools, UnusableFile> => {
     error instanceof UnusableFile ? error : new UnusableFile({ path, reason: reasonOf(error) })
   return Effect.flatMap(Effect.mapError(optionsOf(path), unusable), ({ capabilities, options }) =>
     resolveConfigs(options).pipe(
-      Effect.map((resolved) => ({ ...resolved, capabilities })),
+      Effect.map(({ names, tools }) => ({ capabilities, names, options, tools })),
       Effect.mapError(unusable)
     )
   )
