@@ -17,7 +17,7 @@ import {
   mayDial,
   parseAddressRanges
 } from "../../src/network/Address.ts"
-import { cloudEventOf, webhook_topic, WebhookEvent } from "../../src/delivery/Webhook.ts"
+import { cloudEventOf, webhook_topic, WebhookEvent } from "../../src/delivery/IncomingEvent.ts"
 import { judgedFetch } from "../network/JudgedFetch.ts"
 import type { Wait } from "../network/HttpAnswers.ts"
 import { waitOf } from "../network/HttpAnswers.ts"

@@ -23,7 +23,7 @@ import { describedPart, errorText, mediaOf, resultValue } from "../../src/mcp/Mc
 import { callTimes } from "../../src/mcp/McpServer.ts"
 import type { CallTimes } from "../../src/mcp/McpServer.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
-import { nullAsAbsent } from "../../src/schema/AbsentNulls.ts"
+import { nullAsAbsent } from "../../src/schema/EffectDecoder.ts"
 import { ValueRefused } from "../../src/schema/SchemaIssues.ts"
 import type { InputCodec, OutputCodec } from "../../src/tool/ToolCodec.ts"
 import { rounded } from "../../src/value/JsonText.ts"

@@ -1,15 +1,16 @@
 /**
- * An incoming event in CloudEvents 1.0 (https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md), as structured JSON
- * or with its attributes in HTTP headers. Only JSON data and only the attributes that this runtime uses are accepted.
+ * Events in CloudEvents 1.0 (https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md): those that come in, as structured
+ * JSON or with their attributes in HTTP headers, and those that go to a webhook, as structured JSON. Only JSON data and only the
+ * attributes that this runtime uses are accepted.
  */
 import { Effect, Schema } from "effect"
 import type { InvalidInput } from "../schema/InvalidInput.ts"
 import { inputReader } from "../schema/InvalidInput.ts"
 import { isExistingTime } from "../value/Times.ts"
-import { ConversationId, RunId } from "../value/Ids.ts"
-import { plainText } from "../value/Ids.ts"
+import { ConversationId, RunId, plainText } from "../value/Ids.ts"
 import { textUpTo } from "../value/Bounds.ts"
 import { defined } from "../value/PlainObject.ts"
+import type { OutboxMessage } from "./OutboxMessage.ts"
 
 const attribute_max = 200
 
@@ -149,3 +150,51 @@ export class EventOutOfTime extends Schema.TaggedError<EventOutOfTime>()("EventO
     return `an event is taken until ${this.retention_ms} ms after its time, which may be an hour ahead`
   }
 }
+
+/** The topic whose messages go to the configured webhook. */
+export const webhook_topic = "webhook.deliver"
+
+/** The payload of such a message. The configuration decides the receiver, never the payload. */
+export const WebhookEvent = Schema.Struct({
+  /** For example `order.created`. */
+  type: textUpTo(200),
+  /** What the event is about, for example an order's number. */
+  subject: Schema.optionalKey(textUpTo(200)),
+  data: Schema.Json
+})
+export interface WebhookEvent extends Schema.Schema.Type<typeof WebhookEvent> {}
+
+export const CloudEvent = Schema.Struct({
+  specversion: Schema.Literal("1.0"),
+  /** The id of the message, the same at every delivery, so that a receiver can ignore duplicates. */
+  id: Schema.String,
+  source: Schema.String,
+  type: Schema.String,
+  subject: Schema.optionalKey(Schema.String),
+  /** When the message was written, RFC 3339. */
+  time: Schema.String,
+  datacontenttype: Schema.Literal("application/json"),
+  /** The message's key: events of one partition come in order, except replayed ones. */
+  partitionkey: Schema.String,
+  /** The message was a dead letter, so it may come after younger ones. */
+  replayed: Schema.optionalKey(Schema.Literal(true)),
+  data: Schema.Json
+})
+export interface CloudEvent extends Schema.Schema.Type<typeof CloudEvent> {}
+
+export const cloudEventOf = (
+  message: OutboxMessage,
+  event: WebhookEvent,
+  source: string
+): CloudEvent => ({
+  specversion: "1.0",
+  id: message.id,
+  source,
+  type: event.type,
+  ...(event.subject === undefined ? undefined : { subject: event.subject }),
+  time: new Date(message.created_at).toISOString(),
+  datacontenttype: "application/json",
+  partitionkey: message.key,
+  ...(message.replayed ? { replayed: true as const } : undefined),
+  data: event.data
+})

@@ -3,8 +3,8 @@
  * them. Those that only their form gives away are found by `SecretShapes`.
  */
 import type { Json } from "../value/Canonical.ts"
-import { isRawNumber } from "../value/JsonText.ts"
 import { Result, Schema } from "effect"
+import { mapLeaves } from "../value/JsonText.ts"
 
 const mark = "[secret]"
 
@@ -91,17 +91,14 @@ export const secretForms = (secrets: Iterable<string>): ReadonlyArray<string> =>
 /** The JSON with each of the secrets replaced, in names of members and among numbers too. */
 export const withoutSecrets = (value: Json, secrets: ReadonlyArray<string>): Json => {
   if (secrets.length === 0) return value
-  if (typeof value === "string") return redacted(value, secrets)
-  if (typeof value === "number") return secrets.includes(String(value)) ? mark : value
-  if (typeof value !== "object" || value === null) return value
-  if (isRawNumber(value)) return secrets.includes(value.rawJSON) ? mark : value
-  if (Array.isArray(value)) return value.map((item: Json) => withoutSecrets(item, secrets))
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [
-      redacted(name, secrets),
-      withoutSecrets(member as Json, secrets)
-    ])
-  )
+  const leaf = (leaf: unknown): unknown => {
+    if (typeof leaf === "string") return redacted(leaf, secrets)
+    const isNumber = typeof leaf === "number" || (typeof leaf === "object" && leaf !== null)
+    return isNumber && secrets.includes(JSON.stringify(leaf)) ? mark : leaf
+  }
+  const named = (object: object) =>
+    Object.entries(object).map(([name, member]) => [redacted(name, secrets), member] as const)
+  return mapLeaves(value, leaf, named) as Json
 }
 
 const isOfWord = (text: string, at: number): boolean => /[\p{L}\p{N}]/u.test(text.charAt(at))

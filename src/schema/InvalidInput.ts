@@ -147,7 +147,7 @@ export const shapeReader = <S extends Schema.Constraint & { readonly DecodingSer
       if (Result.isFailure(decoded)) {
         const member = unreadable(value)
         return new InvalidInput({
-          field: [field, member].filter((part) => part !== "").join(".") || "options",
+          field: fieldAt(field, [member]),
           message: "it cannot be read: reading a member of it fails"
         })
       }

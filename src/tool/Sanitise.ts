@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { Json } from "../value/Canonical.ts"
 import { bounds_carried, readJson } from "../value/BoundedJson.ts"
 import { may_be_invisible, withoutInvisible } from "../value/InvisibleText.ts"
-import { isRawNumber } from "../value/JsonText.ts"
+import { mapLeaves } from "../value/JsonText.ts"
 
 /** In upper and lower case. `<|word|>` counts as a marker whatever the word: the lists of families grow. */
 export const marker_families: ReadonlyArray<ReadonlyArray<string>> = [
@@ -205,15 +205,12 @@ const named = (
   })
 }
 
-const cleaned = (value: Json, text: (text: string) => string): Json => {
-  if (typeof value === "string") return text(value)
-  if (typeof value !== "object" || value === null || isRawNumber(value)) return value
-  if (Array.isArray(value)) return value.map((item: Json) => cleaned(item, text))
-  // From entries, so that a member with the name `__proto__` stays a member.
-  return Object.fromEntries(
-    named(Object.entries(value)).map(([name, member]) => [name, cleaned(member, text)])
-  )
-}
+const cleaned = (value: Json, text: (text: string) => string): Json =>
+  mapLeaves(
+    value,
+    (leaf) => (typeof leaf === "string" ? text(leaf) : leaf),
+    (object) => named(Object.entries(object))
+  ) as Json
 
 /** Sanitises and escapes every text of a JSON value, at any depth. Names of members are sanitised but not escaped. */
 export const sanitise = (value: Json): Json => cleaned(value, leaf)

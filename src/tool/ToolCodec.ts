@@ -22,9 +22,9 @@ import {
   strictly,
   flatNames,
   hasOnly,
-  withFiniteNumbers
+  withFiniteNumbers,
+  nullAsAbsent
 } from "../schema/EffectDecoder.ts"
-import { nullAsAbsent } from "../schema/AbsentNulls.ts"
 import { isPlainSchema } from "../schema/SchemaShape.ts"
 import {
   checkDefinitions,
@@ -135,17 +135,18 @@ const closedNames = (json_schema: JsonObject): ReadonlySet<string> | undefined =
     : undefined
 }
 
+/** The refusal of the first member that is none of these; undefined = there is none, or the value is no object. */
+const strayIn = (args: unknown, names: ReadonlySet<string>) => {
+  if (typeof args !== "object" || args === null) return undefined
+  const stray = Object.keys(args).find((name) => !names.has(name))
+  return stray === undefined ? undefined : refused(`Unexpected key at ${truncateUnits(stray, 64)}`)
+}
+
 const standardDecoder = (schema: Standard, json_schema: JsonObject): InputCodec["decode"] => {
   const names = closedNames(json_schema)
   return (args) => {
     if (names === undefined || hasOnly(args, names)) return validated(schema, args)
-    const stray =
-      typeof args === "object" && args !== null
-        ? Object.keys(args).find((name) => !names.has(name))
-        : undefined
-    return stray === undefined
-      ? validated(schema, args)
-      : refused(`Unexpected key at ${truncateUnits(stray, 64)}`)
+    return strayIn(args, names) ?? validated(schema, args)
   }
 }
 
@@ -253,12 +254,7 @@ const emptyDecoder = (schema: Schema.Decoder<unknown>): InputCodec["decode"] => 
   const decode = Schema.decodeUnknownExit(schema)
   return (args) => {
     if (hasOnly(args, none) && !Array.isArray(args)) return decode(args)
-    const given = typeof args === "object" && args !== null ? Object.keys(args)[0] : undefined
-    return refused(
-      given === undefined
-        ? "the arguments are no object"
-        : `Unexpected key at ${truncateUnits(given, 64)}`
-    )
+    return strayIn(args, none) ?? refused("the arguments are no object")
   }
 }
 

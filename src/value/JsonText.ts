@@ -4,9 +4,6 @@
  * carried as its own text.
  */
 import { Result } from "effect"
-import type { Schema } from "effect"
-
-type Json = Schema.Json
 
 export const quote = 34
 const backslash = 92
@@ -125,13 +122,28 @@ export const parseExactly = (text: string): unknown =>
       : value
   )
 
-/** The value with numbers in the place of those that are carried as their text, for a check of its shape. */
-export const rounded = (value: unknown): unknown => {
-  if (typeof value !== "object" || value === null) return value
-  if (isRawNumber(value)) return Number(value.rawJSON)
-  if (Array.isArray(value)) return value.map(rounded)
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, rounded(member)]))
+/**
+ * The JSON value with each text, number, boolean and null replaced by what `leaf` makes of it; so is a number that is carried as
+ * its text. `membersOf` gives the members of an object that are kept, under their new names; absent = all, as they are.
+ */
+export const mapLeaves = (
+  value: unknown,
+  leaf: (value: unknown) => unknown,
+  membersOf: (value: object) => ReadonlyArray<readonly [string, unknown]> = Object.entries
+): unknown => {
+  if (typeof value !== "object" || value === null || isRawNumber(value)) return leaf(value)
+  if (Array.isArray(value)) return value.map((item) => mapLeaves(item, leaf, membersOf))
+  // From entries, so that a member with the name `__proto__` stays a member.
+  return Object.fromEntries(
+    membersOf(value).map(([name, member]) => [name, mapLeaves(member, leaf, membersOf)])
+  )
 }
+
+/** The value with numbers in the place of those that are carried as their text, for a check of its shape. */
+export const rounded = (value: unknown): unknown =>
+  mapLeaves(value, (leaf) =>
+    typeof leaf === "object" && leaf !== null ? Number((leaf as RawNumber).rawJSON) : leaf
+  )
 
 /** A text without a match has no number to hide, and is not searched. */
 const likely = /[0-9.]{16}|[0-9][eE]/
@@ -192,19 +204,10 @@ export class HiddenNumbers {
 
   /** The value with the hidden numbers as numbers that are carried as their text. */
   revealed<A>(value: A): A {
-    return this.#revealed(value as Json) as A
-  }
-
-  #revealed(value: Json): Json {
-    if (typeof value === "string") {
-      return value.startsWith(this.#mark)
-        ? (parseExactly(value.slice(this.#mark.length)) as Json)
-        : value
-    }
-    if (typeof value !== "object" || value === null) return value
-    if (Array.isArray(value)) return value.map((item: Json) => this.#revealed(item))
-    return Object.fromEntries(
-      Object.entries(value).map(([name, member]) => [name, this.#revealed(member as Json)])
-    )
+    return mapLeaves(value, (leaf) =>
+      typeof leaf === "string" && leaf.startsWith(this.#mark)
+        ? parseExactly(leaf.slice(this.#mark.length))
+        : leaf
+    ) as A
   }
 }

@@ -1,7 +1,6 @@
 /** Scopes of grants as globs, asked through the grants that hold them. */
 import { assert, describe, it } from "@effect/vitest"
-import { grantsOf, uncoveredCapability } from "../../src/capability/Capability.ts"
-import { globMatches } from "../../src/capability/Glob.ts"
+import { grantsOf, uncoveredCapability, globMatches } from "../../src/capability/Capability.ts"
 
 /** Does a grant of the scope cover the wanted one? The matcher itself says the same. */
 const covers = (scope: string, wanted: string): boolean => {

@@ -6,7 +6,7 @@ import { Webhook } from "standardwebhooks"
 import * as WebhookDelivery from "../../layers/channel/WebhookDelivery.ts"
 import { mayDial, parseAddressRange } from "../../src/network/Address.ts"
 import type { OutboxMessage } from "../../src/delivery/OutboxMessage.ts"
-import { CloudEvent, webhook_topic } from "../../src/delivery/Webhook.ts"
+import { CloudEvent, webhook_topic } from "../../src/delivery/IncomingEvent.ts"
 import { MessageId, Tenant } from "../../src/value/Ids.ts"
 
 interface Seen {

@@ -7,7 +7,7 @@ import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import * as MergedDeliveryHandlers from "../../layers/runtime/relay/MergedDeliveryHandlers.ts"
 import * as OutboxRelay from "../../layers/runtime/relay/OutboxRelay.ts"
 import type { RoomHandlers } from "../../services/DeliveryHandlers.ts"
-import { webhook_topic } from "../../src/delivery/Webhook.ts"
+import { webhook_topic } from "../../src/delivery/IncomingEvent.ts"
 import { MessageId, Tenant } from "../../src/value/Ids.ts"
 
 export const message = {

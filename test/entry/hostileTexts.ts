@@ -6,7 +6,7 @@
 import { argsSummary } from "../../src/approval/ArgsSummary.ts"
 import { redact } from "../../src/error/Redaction.ts"
 import { detailOf } from "../../src/call/ErrorDetail.ts"
-import { globMatches } from "../../src/capability/Glob.ts"
+import { globMatches } from "../../src/capability/Capability.ts"
 import { sanitiseError } from "../../src/error/Exception.ts"
 import { classifyName } from "../../src/error/Classify.ts"
 import { readJson } from "../../src/value/BoundedJson.ts"

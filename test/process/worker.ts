@@ -29,7 +29,7 @@ import type { Append } from "../../services/RunJournal.ts"
 import type { Claim } from "../../services/RunOwnership.ts"
 import { RunReader } from "../../services/RunReader.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { webhook_topic } from "../../src/delivery/Webhook.ts"
+import { webhook_topic } from "../../src/delivery/IncomingEvent.ts"
 import { ToolTransientError } from "../../src/error/ToolError.ts"
 import type { CallId } from "../../src/value/Ids.ts"
 import {

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Logger } from "effect"
-import { grantsOf } from "../../src/capability/Capability.ts"
-import { globMatches } from "../../src/capability/Glob.ts"
+import { grantsOf, globMatches } from "../../src/capability/Capability.ts"
 import { effectivePermission, Policy, policyOf } from "../../src/permission/Policy.ts"
 import { read_only_groups } from "../../src/tool/ToolGroup.ts"
 import { ToolTransientError } from "../../src/error/ToolError.ts"

@@ -6,7 +6,7 @@ import { assert, describe, it } from "vitest"
 import * as z from "zod"
 import { compileForeignSchema } from "../../layers/mcp/ForeignSchema.ts"
 import { fitAnswer } from "../../src/run/AnswerSchema.ts"
-import { nullAsAbsent } from "../../src/schema/AbsentNulls.ts"
+import { nullAsAbsent } from "../../src/schema/EffectDecoder.ts"
 import type { AnySchema } from "../../src/tool/ToolCodec.ts"
 import { givenCodec, inputCodec, jsonSchemaInput } from "../../src/tool/ToolCodec.ts"
 
