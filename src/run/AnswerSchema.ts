@@ -52,15 +52,16 @@ const refusalOf = (schema: AnswerSchema): string | undefined => {
   if (schema["type"] !== "object") {
     return 'expected a JSON Schema of type "object" at its top: wrap any other in an object'
   }
+  return problemOf(schema)
+}
+
+const problemOf = (schema: AnswerSchema): string | undefined => {
   const check = compiled(schema)
   return Result.isSuccess(check) ? undefined : check.failure.problem
 }
 
 /** Refuses a JSON Schema by which answers cannot be checked. */
-export const isCheckable = Schema.makeFilter((schema: AnswerSchema) => {
-  const check = compiled(schema)
-  return Result.isSuccess(check) || check.failure.problem
-})
+export const isCheckable = Schema.makeFilter((schema: AnswerSchema) => problemOf(schema) ?? true)
 
 /** A JSON Schema from outside: of an object, within the bound, and one by which answers can be checked. */
 export const CheckedAnswerSchema = CheckedJsonRecord.check(

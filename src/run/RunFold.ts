@@ -6,14 +6,7 @@ import { frameOpenedBy, rootFrame } from "../value/Ids.ts"
 import { appended } from "../value/ShortList.ts"
 import { heldUnitsOf } from "./HeldUnits.ts"
 import { foldCompaction, foldResult, foldTurn, moveTo, proposedPhase } from "./StepFold.ts"
-import type {
-  ApprovalDecided,
-  ApprovalRequested,
-  CallDispatched,
-  ClientRequested,
-  HandedOff,
-  RunEvent
-} from "./RunEvent.ts"
+import type { ApprovalDecided, CallDispatched, HandedOff, Question, RunEvent } from "./RunEvent.ts"
 import {
   agentOfRun,
   callOf,
@@ -62,26 +55,16 @@ const limitAnswered = (state: RunState) => {
   state.awaiting--
 }
 
-const approvalRequested = (state: RunState, event: ApprovalRequested) => {
-  if (state.requested === undefined) state.requested = [event]
-  else state.requested.push(event)
-  if (event.limit !== undefined) {
+const asked = (state: RunState, event: Question) => {
+  state.requested = appended(state.requested ?? [], event)
+  if (event._tag === "ApprovalRequested" && event.limit !== undefined) {
     state.question = event
     state.awaiting++
     return
   }
   const call = callOf(state, event.call)
   state.questions++
-  call.approved_by = undefined
-  if (event.filled !== undefined) call.filled = event.filled
-  moveTo(state, call, { _tag: "AwaitingApproval", request: event })
-}
-
-const clientRequested = (state: RunState, event: ClientRequested) => {
-  if (state.requested === undefined) state.requested = [event]
-  else state.requested.push(event)
-  state.questions++
-  const call = callOf(state, event.call)
+  if (event._tag === "ApprovalRequested") call.approved_by = undefined
   if (event.filled !== undefined) call.filled = event.filled
   moveTo(state, call, { _tag: "AwaitingApproval", request: event })
 }
@@ -187,9 +170,8 @@ export const evolve = (state: FoldState, event: RunEvent): void => {
     case "HandedOff":
       return handedOff(state, event)
     case "ApprovalRequested":
-      return approvalRequested(state, event)
     case "ClientRequested":
-      return clientRequested(state, event)
+      return asked(state, event)
     case "ApprovalDecided":
       return approvalDecided(state, event)
     case "ApprovalClosed":

@@ -69,14 +69,15 @@ export const throwInvalidInputInMake = <S extends Schema.Constraint>(schema: S):
   Object.defineProperty(schema, "make", { value, enumerable: true })
 }
 
+const strictDecoder = <A>(schema: Schema.Constraint) =>
+  Schema.decodeUnknownResult(schema as Schema.Decoder<A>, { onExcessProperty: "error" })
+
 /** Makes a decoder for values of one schema. `expected` is a sentence that replaces the schema's own message. */
 export const inputReader = <S extends Schema.Constraint & { readonly DecodingServices: never }>(
   schema: S,
   options: { readonly expected?: string; readonly bounds?: JsonBounds } = {}
 ): ((value: unknown, field: string) => Effect.Effect<S["Type"], InvalidInput>) => {
-  const decode = Schema.decodeUnknownResult(schema as unknown as Schema.Decoder<S["Type"]>, {
-    onExcessProperty: "error"
-  })
+  const decode = strictDecoder<S["Type"]>(schema)
   const read = (value: unknown, field: string): Result.Result<S["Type"], InvalidInput> => {
     if (value === undefined) {
       return Result.fail(new InvalidInput({ field, message: options.expected ?? "it is missing" }))
@@ -137,9 +138,7 @@ const suggestedMember = (schema: object, issue: SchemaIssue.Issue): string | und
 export const shapeReader = <S extends Schema.Constraint & { readonly DecodingServices: never }>(
   schema: S
 ): ((value: unknown, field: string) => Effect.Effect<S["Type"], InvalidInput>) => {
-  const decode = Schema.decodeUnknownResult(schema as unknown as Schema.Decoder<S["Type"]>, {
-    onExcessProperty: "error"
-  })
+  const decode = strictDecoder<S["Type"]>(schema)
   return (value, field) =>
     Effect.suspend(() => {
       // A getter or a proxy may throw anything.
