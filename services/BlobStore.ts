@@ -64,18 +64,15 @@ export interface BlobShare {
 }
 
 /** The share that a file of this principal counts for; undefined = staff have none of their own. */
-export const shareOf = (
-  bounds: BlobBounds,
-  { id, roles }: Pick<Principal, "id" | "roles">
-): BlobShare | undefined => {
-  if (!isLimitedToOwn({ roles }, "send")) return undefined
+export const shareOf = (bounds: BlobBounds, by: Principal): BlobShare | undefined => {
+  if (!isLimitedToOwn(by, "send")) return undefined
   const { file_bytes_max, tenant_bytes_max } = bounds
   const quarter = Math.floor(tenant_bytes_max / 4)
   const {
     customer_bytes_max = Math.max(quarter, file_bytes_max),
     customers_bytes_max = 3 * quarter
   } = bounds
-  return { customer: id, bytes_max: customer_bytes_max, customers_bytes_max }
+  return { customer: by.id, bytes_max: customer_bytes_max, customers_bytes_max }
 }
 
 export const BlobBounds = Context.Reference<BlobBounds>("troupe/BlobBounds", {

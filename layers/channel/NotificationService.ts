@@ -25,8 +25,7 @@ import { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import type { NewOutboxMessage, OutboxMessage } from "../../src/delivery/OutboxMessage.ts"
 import { ApprovalId, ConversationId } from "../../src/value/Ids.ts"
 import type { MessageId, Tenant } from "../../src/value/Ids.ts"
-import { Principal } from "../../src/principal/Principal.ts"
-import { isLimitedToOwn } from "../../src/principal/Rights.ts"
+import { DeclaredRoles, isLimitedToOwn, principalIn } from "../../src/principal/Rights.ts"
 
 /** What a channel has to deliver at one place: one notice, or those of a digest. */
 export const Outgoing = Schema.Struct({
@@ -115,13 +114,14 @@ const customersOf = Effect.fnUntraced(function* (
   tenant: Tenant
 ) {
   const tasks = yield* TaskStore
+  const declared = yield* DeclaredRoles
   const first = yield* tasks.ofConversation(tenant, conversation, 0, 1)
   const asking = yield* tasks.read(tenant, run_id)
   const customers = new Set<string>()
   for (const task of asking === undefined ? first : [...first, asking]) {
     const { by: id, roles } = task
     if (roles === undefined) continue
-    if (isLimitedToOwn(new Principal({ id, tenant, roles }), "follow")) customers.add(id)
+    if (isLimitedToOwn(principalIn(declared, { id, tenant, roles }), "follow")) customers.add(id)
   }
   return customers
 })

@@ -9,6 +9,9 @@ import { isInForce, tokenOf, unchecked, withChecksum } from "../../src/permissio
 import { CallerToken } from "../../src/operation/Operation.ts"
 import { limit_default } from "../../src/operation/Page.ts"
 import * as TokenOperations from "../../src/operation/TokenOperations.ts"
+import { NotEntitled } from "../../src/principal/NotEntitled.ts"
+import { DeclaredRoles, unknownRole } from "../../src/principal/Rights.ts"
+import { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import { TokenId } from "../../src/value/Ids.ts"
 import { boundedPage } from "../../src/value/Pages.ts"
 import { pageOf, serve } from "./Served.ts"
@@ -36,6 +39,15 @@ export const list = serve(
 export const create = serve(
   TokenOperations.create,
   Effect.fn("Tokens.create")(function* (request, by) {
+    const unknown = unknownRole(request.roles, yield* DeclaredRoles)
+    if (unknown !== undefined) {
+      const [at, message] = unknown
+      return yield* new InvalidInput({ field: `payload.roles.${at}`, message })
+    }
+    // Whoever may make tokens by a declared role makes nobody an admin.
+    if (request.roles.includes("admin") && !by.roles.includes("admin")) {
+      return yield* new NotEntitled({ principal: by.id, needs: ["admin"] })
+    }
     const tokens = yield* AccessTokens
     const random = yield* SecureRandom.SecureRandom
     const using = yield* CallerToken

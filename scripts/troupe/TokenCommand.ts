@@ -2,7 +2,7 @@
  * `troupe token`: makes, lists and revokes tokens of the HTTP API in the store, also where no service runs.
  */
 import * as NodeCrypto from "@effect/platform-node-shared/NodeCrypto"
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer, Result, Schema } from "effect"
 import type { Digest } from "effect/crypto"
 import { SecureRandom } from "effect/crypto"
 import { Argument, Command, Flag } from "effect/cli"
@@ -12,9 +12,11 @@ import * as Tokens from "../../layers/service/TokenEffects.ts"
 import { TokenId } from "../../src/value/Ids.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
 import { everyItem } from "../../src/value/Pages.ts"
-import { Role } from "../../src/principal/Principal.ts"
+import { DeclaredRoles, declaredRoles, unknownRole } from "../../src/principal/Rights.ts"
+import { common_roles, roles_max } from "../../src/principal/Principal.ts"
 import { oneLine } from "../chat/View.ts"
-import { optionalText, wholeNumber } from "../command/CommandLine.ts"
+import { loadApp } from "../command/AppModule.ts"
+import { optionalText, unreadableCommand, wholeNumber } from "../command/CommandLine.ts"
 import type { Place } from "./Operator.ts"
 import { operator, place } from "./Operator.ts"
 import { endWith, overStore, say, where } from "./Stored.ts"
@@ -56,6 +58,12 @@ const lineOf = (token: AccessToken): string =>
     stateOf(token)
   ].join("  ")
 
+/** The roles that a module declares. */
+const rolesIn = (app: string | undefined) =>
+  app === undefined
+    ? Effect.succeed<DeclaredRoles>(new Map())
+    : Effect.flatMap(loadApp(app), ({ roles = {} }) => declaredRoles(roles, "roles"))
+
 const create = Command.make(
   "create",
   {
@@ -64,10 +72,14 @@ const create = Command.make(
       Argument.withMetavar("NAME"),
       Argument.withDescription("what it is for, as lists show it")
     ),
-    roles: Flag.Literals("role", Role.literals).pipe(
-      Flag.withDescription("what its bearer may do; given several times for several roles"),
-      Flag.between(1, Role.literals.length)
+    roles: Flag.String("role").pipe(
+      Flag.withMetavar("ROLE"),
+      Flag.withDescription(
+        `what its bearer may do: ${common_roles.join(", ")}, or a role of --app; given several times for several roles`
+      ),
+      Flag.between(1, roles_max)
     ),
+    app: optionalText("app", "FILE", "a module whose export `roles` declares roles"),
     principal: optionalText("principal", "ID", "whom it stands for (its name)"),
     days: wholeNumber("days", 1, "how long it holds, to 366 (90)").pipe(
       Flag.filter(
@@ -77,16 +89,26 @@ const create = Command.make(
       Flag.withDefault(90)
     )
   },
-  ({ days, name, principal, roles, ...rest }) =>
-    inStore(
+  Effect.fnUntraced(function* ({ app, days, name, principal, roles, ...rest }) {
+    const read = yield* Effect.result(rolesIn(app))
+    if (Result.isFailure(read)) return yield* endWith(Effect.fail(read.failure), "not done")
+    const unknown = unknownRole(roles, read.success)
+    if (unknown !== undefined) {
+      return yield* unreadableCommand(["troupe", "token", "create"], unknown[1])
+    }
+    const wanted = { name, roles, principal: principal ?? name, holds_ms: days * day_ms }
+    yield* inStore(
       rest,
-      Effect.fnUntraced(function* (by) {
-        const wanted = { name, roles, principal: principal ?? name, holds_ms: days * day_ms }
-        const made = yield* methodOf(Tokens.create)(wanted, by)
-        const text = `${made.token}\n\nShown this once. ${lineOf(made)}`
-        yield* say(rest.json ? JSON.stringify(made) : text)
-      })
+      Effect.fnUntraced(
+        function* (by) {
+          const made = yield* methodOf(Tokens.create)(wanted, by)
+          const text = `${made.token}\n\nShown this once. ${lineOf(made)}`
+          yield* say(rest.json ? JSON.stringify(made) : text)
+        },
+        Effect.provideService(DeclaredRoles, read.success)
+      )
     )
+  })
 ).pipe(Command.withDescription("Makes a token and prints it once; the store keeps its SHA-256."))
 
 const list = Command.make("list", place, (given) =>

@@ -23,9 +23,9 @@ import type { Principal } from "../principal/Principal.ts"
 import type { FilePart, Part } from "./Part.ts"
 import type { Conversation, ConversationMessage, InitiatedBy } from "./Conversation.ts"
 import { Schema, Struct } from "effect"
-import { NotEntitled } from "../principal/NotEntitled.ts"
+import type { NotEntitled } from "../principal/NotEntitled.ts"
 import type { RightName } from "../principal/Rights.ts"
-import { isLimitedToOwn, rolesFor } from "../principal/Rights.ts"
+import { isLimitedToOwn, ownRefusal } from "../principal/Rights.ts"
 import { defined } from "../value/PlainObject.ts"
 
 /** A customer named an agent that is not open to customers. The error does not say whether that agent exists. */
@@ -75,9 +75,7 @@ export const messageRefusal = (
   const { answer_schema, context, initiated_by = "customer" } = message
   const isPlain =
     answer_schema === undefined && context === undefined && initiated_by === "customer"
-  if (isPlain || !isLimitedToOwn(by, "send")) return undefined
-  const needs = rolesFor("send").filter((role) => role !== "customer")
-  return new NotEntitled({ principal: by.id, needs })
+  return isPlain || !isLimitedToOwn(by, "send") ? undefined : ownRefusal(by, "send")
 }
 
 /** A failure in words for end users. It contains no tool name, no argument of a call and no error kind. */

@@ -16,13 +16,19 @@ import {
 import type { PartInput } from "../conversation/Part.ts"
 import { InitiatedBy } from "../conversation/Conversation.ts"
 import * as Ids from "../value/Ids.ts"
-import { Principal, Role } from "../principal/Principal.ts"
+import { Principal, Roles } from "../principal/Principal.ts"
 import { CheckedAnswerSchema } from "../run/AnswerSchema.ts"
 import { Nesting, nestingOf } from "../run/Nesting.ts"
 import { CheckedRunContext } from "../run/RunContext.ts"
 import type { NotEntitled } from "../principal/NotEntitled.ts"
 import type { RightName } from "../principal/Rights.ts"
-import { rightRefusal } from "../principal/Rights.ts"
+import {
+  DeclaredRoles,
+  isReadFor,
+  principalIn,
+  rightRefusal,
+  unknownRole
+} from "../principal/Rights.ts"
 import { expectedTime } from "../value/Times.ts"
 import { Settlement, settlement_expected } from "../run/UnknownCall.ts"
 import { bounds_result, readJson } from "../value/BoundedJson.ts"
@@ -182,41 +188,48 @@ export const cursor = inputReader(
 const PrincipalShape = Schema.Struct({
   ...Principal.fields,
   // Checked to be an array, because a text has `includes` too.
-  roles: Schema.Array(Role).check(Schema.isMaxLength(16))
+  roles: Roles
 })
 const readPrincipal = inputReader(PrincipalShape)
 
 /** Principals that this module decoded. They cannot be changed, so they need not be decoded again. */
 const decoded = new WeakSet<Principal>()
 
-const frozenPrincipal = (checked: typeof PrincipalShape.Type): Principal => {
-  const read = new Principal(checked, { disableChecks: true })
-  Object.freeze(read.roles)
-  decoded.add(Object.freeze(read))
-  return read
-}
-
 /**
- * Decodes a `Principal`, or an object of its shape, into a new object that the caller cannot change afterwards. A principal that
- * was decoded before is returned unchanged.
+ * Decodes a `Principal`, or an object of its shape, into a new object that the caller cannot change afterwards. Fails for a role
+ * that the service does not have. A principal that was decoded before for this service is returned unchanged.
  */
 export const principal = (value: unknown, field: string): Effect.Effect<Principal, InvalidInput> =>
-  value instanceof Principal && decoded.has(value) ? Effect.succeed(value) : readNew(value, field)
+  value instanceof Principal && decoded.has(value) && isReadFor(value)
+    ? Effect.succeed(value)
+    : Effect.flatMap(DeclaredRoles, (declared) =>
+        value instanceof Principal && decoded.has(value) && isReadFor(value, declared)
+          ? Effect.succeed(value)
+          : readNew(value, field, declared)
+      )
 
-const readNew = (value: unknown, field: string): Effect.Effect<Principal, InvalidInput> =>
-  Effect.map(
-    Effect.flatMap(
-      Effect.try({
-        try: () =>
-          value instanceof Principal
-            ? { id: value.id, tenant: value.tenant, roles: value.roles }
-            : value,
-        catch: () => new InvalidInput({ field, message: "it cannot be read" })
-      }),
-      (plain) => readPrincipal(plain, field)
-    ),
-    frozenPrincipal
-  )
+const readNew = Effect.fnUntraced(function* (
+  value: unknown,
+  field: string,
+  declared: DeclaredRoles
+) {
+  const plain = yield* Effect.try({
+    try: () =>
+      value instanceof Principal
+        ? { id: value.id, tenant: value.tenant, roles: value.roles }
+        : value,
+    catch: () => new InvalidInput({ field, message: "it cannot be read" })
+  })
+  const checked = yield* readPrincipal(plain, field)
+  const unknown = unknownRole(checked.roles, declared)
+  if (unknown !== undefined) {
+    const [at, message] = unknown
+    return yield* new InvalidInput({ field: `${field}.roles.${at}`, message })
+  }
+  const read = principalIn(declared, checked)
+  decoded.add(read)
+  return read
+})
 
 /** Decodes a principal and fails with `NotEntitled` unless it has the right, at least with the reach `own`. */
 export const entitled = (

@@ -4,7 +4,7 @@
  */
 import { Effect, Schema } from "effect"
 import { Tenant, TokenId } from "../value/Ids.ts"
-import { Principal, Role, Roles, rolesOf } from "../principal/Principal.ts"
+import { Principal, Roles, rolesOf } from "../principal/Principal.ts"
 import { between } from "../value/Bounds.ts"
 
 /** The greatest number of tokens in force at the same time in one tenant. */
@@ -55,7 +55,7 @@ export const token_texts: ReadonlySet<string> = new Set(["name", "created_by", "
 
 export const TokenRequest = Schema.Struct({
   name: TokenName,
-  roles: Schema.Array(Role).check(Schema.isMinLength(1), Schema.isMaxLength(Role.literals.length)),
+  roles: Roles.check(Schema.isMinLength(1)),
   /** The principal that the token's bearer acts as. Absent = the requesting principal. */
   principal: Schema.optionalKey(Principal.fields.id),
   holds_ms: HoldsMs.pipe(Schema.withDecodingDefaultKey(Effect.succeed(holds_ms_default)))

@@ -4,6 +4,8 @@
  */
 import { Effect, Schema } from "effect"
 import type { GovernedTool } from "../tool/GovernedTool.ts"
+import type { DeclaredRoles } from "../principal/Rights.ts"
+import { unknownRole } from "../principal/Rights.ts"
 import { suggestNames } from "../value/Nearest.ts"
 import type { Permission } from "../tool/SideEffects.ts"
 import { isUrlLike, parseUrlScope } from "../network/UrlScope.ts"
@@ -81,6 +83,22 @@ export const checkPolicy = (policy: Policy): Effect.Effect<void, MisdeclaredPoli
     const wrong = wrongName(name)
     if (wrong !== undefined)
       return Effect.fail(misdeclared(`approval_required.${index}`, name, wrong))
+  }
+  return Effect.void
+}
+
+/** Fails with the first role of a rule that there is not where these are declared. */
+export const checkPolicyRoles = (
+  { rules }: Policy,
+  declared: DeclaredRoles
+): Effect.Effect<void, MisdeclaredPolicy> => {
+  for (const [index, rule] of rules.entries()) {
+    for (const name of ["roles", "unless_roles"] as const) {
+      const [at, problem] = unknownRole(rule[name] ?? [], declared) ?? []
+      if (at === undefined || problem === undefined) continue
+      const field = `rules.${index}.${name}.${at}`
+      return Effect.fail(new MisdeclaredPolicy({ field, message: `policy, ${field}: ${problem}` }))
+    }
   }
   return Effect.void
 }

@@ -5,18 +5,26 @@ import { Schema } from "effect"
 import { plainText, Tenant } from "../value/Ids.ts"
 
 /**
- * `admin` includes every other role; a `customer` sees only its own conversations and runs; a `publisher` is a system that sends
- * events and may do nothing else.
+ * The roles of every service. `admin` includes every other role; a `customer` sees only its own conversations and runs; a
+ * `publisher` is a system that sends events and may do nothing else.
  */
-export const Role = Schema.Literals([
+export const common_roles = [
   "viewer",
   "approver",
   "operator",
   "admin",
   "customer",
   "publisher"
-])
-export type Role = typeof Role.Type
+] as const
+
+/** The name of a role: one of every service, or one that the service declares (`DeclaredRoles`). */
+export const Role = Schema.String.check(
+  Schema.isPattern(/^[a-z][a-z0-9_-]{0,62}$/, {
+    description: `a role: ${common_roles.join(", ")}, or one that the service declares`
+  })
+)
+/** The common roles are listed for editors, which suggest them. */
+export type Role = (typeof common_roles)[number] | (string & {})
 
 export class Principal extends Schema.Class<Principal>("troupe/Principal")({
   /**
@@ -45,19 +53,30 @@ export const principalHasRole = (principal: Principal, roles: ReadonlyArray<Role
   principal.roles.includes("admin") ||
   roles.some((role) => principal.roles.includes(role))
 
-/** A sender's roles as a run stores them: each at most once, in the order of `Role`. */
-export const Roles = Schema.Array(Role).check(Schema.isMaxLength(Role.literals.length))
-export type Roles = typeof Roles.Type
+/** How many roles a principal may have. */
+export const roles_max = 16
 
-/** The lists that were made so far, one for each combination of roles, so that all messages with these roles share one list. */
+/** A sender's roles as a run stores them: each at most once, the common ones first and in their order. */
+export const Roles = Schema.Array(Role).check(Schema.isMaxLength(roles_max))
+export type Roles = ReadonlyArray<Role>
+
+/**
+ * The lists that were made so far, one for each combination of common roles, so that all messages with these roles share one list
+ * (bench row `send`).
+ */
 const combinations = new Map<number, Roles>()
 
 export const rolesOf = ({ roles }: Pick<Principal, "roles">): Roles => {
   let combination = 0
-  for (const role of roles) combination |= 1 << Role.literals.indexOf(role)
+  for (const role of roles) {
+    const at = (common_roles as Roles).indexOf(role)
+    if (at < 0)
+      return [...new Set([...common_roles.filter((each) => roles.includes(each)), ...roles])]
+    combination |= 1 << at
+  }
   let known = combinations.get(combination)
   if (known === undefined) {
-    known = Object.freeze(Role.literals.filter((role) => roles.includes(role)))
+    known = Object.freeze(common_roles.filter((role) => roles.includes(role)))
     combinations.set(combination, known)
   }
   return known

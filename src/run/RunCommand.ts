@@ -11,11 +11,11 @@ import {
   ApprovalSettled,
   DecisionUnfit
 } from "../approval/Approval.ts"
-import { NotEntitled } from "../principal/NotEntitled.ts"
+import type { NotEntitled } from "../principal/NotEntitled.ts"
 import type { ApprovalId, CallId, RunId, Tenant } from "../value/Ids.ts"
 import { isOpenTo } from "../conversation/CustomerView.ts"
-import type { Principal, Role } from "../principal/Principal.ts"
-import { principalHasRole } from "../principal/Principal.ts"
+import type { Principal } from "../principal/Principal.ts"
+import { approverRefusal, isLimitedToOwn, ownRefusal } from "../principal/Rights.ts"
 import type { Outcome, RunEvent } from "./RunEvent.ts"
 import { breachOf } from "./RunBreach.ts"
 import { conclude } from "./RunConclusion.ts"
@@ -78,9 +78,6 @@ export const inTenant = <A, E>(
 ): Amendment<A, E | RunNotFound> =>
   state.accepted.tenant === tenant ? amendment() : refused(new RunNotFound({ run_id }))
 
-const operator: ReadonlyArray<Role> = ["operator"]
-const approver: ReadonlyArray<Role> = ["approver", "operator"]
-
 const expiredWith = (
   call: CallId,
   approval: ApprovalId,
@@ -138,8 +135,8 @@ export const decideApproval = (
     return refused(new ApprovalNotFound({ id: approval }))
   }
   const { approvers, expires_at } = request
-  const needs = approvers.length === 0 ? approver : approvers
-  if (!principalHasRole(by, needs)) return refused(new NotEntitled({ principal: by.id, needs }))
+  const refusal = approverRefusal(by, "decide", approvers)
+  if (refusal !== undefined) return refused(refusal)
   if (!isKnown(decision)) return refused(unknownDecision(approval, decision))
   if (request._tag === "ClientRequested") {
     const { _tag: given } = decision
@@ -337,23 +334,24 @@ export const freesKey = (state: RunState, call: CallId, settlement: Settlement):
   )
 }
 
-/** For operators of the run's tenant, and for the principal `or`. */
-const byOperator = <A, E>(
+/** For whoever has the right for every run of the tenant, and for the principal `or`. */
+const byEntitled = <A, E>(
   state: RunState,
   by: Principal,
   run_id: RunId,
+  right: "cancel" | "settle",
   or: string | undefined,
   amendment: () => Amendment<A, E>
 ): Amendment<A, E | RunNotFound | NotEntitled> =>
   inTenant(state, by.tenant, run_id, (): Amendment<A, E | NotEntitled> =>
-    principalHasRole(by, operator) || by.id === or
-      ? amendment()
-      : refused(new NotEntitled({ principal: by.id, needs: operator }))
+    !isLimitedToOwn(by, right) || by.id === or ? amendment() : refused(ownRefusal(by, right))
   )
 
 /** A cancel by an operator, or by the sender of the run's message. */
 export const cancelBy = (state: RunState, run: RunId, by: Principal, reason: string) =>
-  byOperator(state, by, run, state.accepted.by, () => cancelRun(state, run, by.id, reason))
+  byEntitled(state, by, run, "cancel", state.accepted.by, () =>
+    cancelRun(state, run, by.id, reason)
+  )
 
 /** A settlement by an operator. */
 export const settleBy = (
@@ -364,4 +362,6 @@ export const settleBy = (
   by: Principal,
   now: number
 ) =>
-  byOperator(state, by, run, undefined, () => settleCall(state, run, call, settlement, by.id, now))
+  byEntitled(state, by, run, "settle", undefined, () =>
+    settleCall(state, run, call, settlement, by.id, now)
+  )

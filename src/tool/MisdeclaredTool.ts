@@ -5,7 +5,7 @@ import { Schema } from "effect"
 import type { SchemaIssue } from "effect"
 import { firstSchemaIssue } from "../schema/SchemaIssues.ts"
 import { truncateUnits } from "../value/CutText.ts"
-import { Role } from "../principal/Principal.ts"
+import { common_roles } from "../principal/Principal.ts"
 import { didYouMean, suggestNames } from "../value/Nearest.ts"
 
 /**
@@ -77,7 +77,7 @@ const fixes: Readonly<Record<string, string>> = {
   output_schema: "Write JSON Schema as a plain JSON object",
   description: "Write a text of at most 4000 characters",
   effect_description: "Write a text of at most 1000 characters",
-  approvers: `Write a list of roles: ${Role.literals.join(", ")}`,
+  approvers: `Write a list of roles: ${common_roles.join(", ")}, or names of those that the service declares`,
   idempotent: truth,
   deprecated: truth,
   transactional: truth,

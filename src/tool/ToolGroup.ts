@@ -48,22 +48,18 @@ export const groupOf = (tool: { readonly name: string; readonly group?: ToolGrou
  */
 export const read_only_groups: ReadonlyArray<ToolGroup> = ["core", "knowledge", "network"]
 
-const groups = Schema.optionalKey(Schema.Array(ToolGroup).check(Schema.isMaxLength(64)))
-
 /** Lists the groups of each role. A role without an entry has none. */
-export const GroupsByRole = Schema.Struct({
-  viewer: groups,
-  approver: groups,
-  operator: groups,
-  admin: groups,
-  customer: groups,
-  publisher: groups
-} satisfies Record<Role, typeof groups>)
-export interface GroupsByRole extends Schema.Schema.Type<typeof GroupsByRole> {}
+export const GroupsByRole = Schema.Record(
+  Role,
+  Schema.Array(ToolGroup).check(Schema.isMaxLength(64))
+)
+export type GroupsByRole = typeof GroupsByRole.Type
 
 /** The groups of any of these roles. */
 export const groupsFor = (byRole: GroupsByRole, roles: Roles | undefined): ReadonlySet<ToolGroup> =>
-  new Set(Role.literals.flatMap((role) => (hasRole(roles, [role]) ? (byRole[role] ?? []) : [])))
+  new Set(
+    Object.entries(byRole).flatMap(([role, groups]) => (hasRole(roles, [role]) ? groups : []))
+  )
 
 /** The error for a call to a tool whose group is not listed for the sender's roles. */
 export const groupDenied = (

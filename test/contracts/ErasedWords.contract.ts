@@ -13,7 +13,7 @@ import { dispatched_topic, TaskStore } from "../../services/TaskStore.ts"
 import type { Tenant } from "../../src/value/Ids.ts"
 import { AgentName, AuthorizationId, ConversationId, TokenId } from "../../src/value/Ids.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
-import { Role } from "../../src/principal/Principal.ts"
+import { common_roles } from "../../src/principal/Principal.ts"
 import { isErased } from "../../src/replay/Erased.ts"
 import { either } from "../Long.ts"
 import * as Samples from "./Samples.ts"
@@ -26,7 +26,7 @@ const token = (tenant: Tenant, more: Partial<AccessToken>): AccessToken => ({
   name: text,
   tenant,
   principal: "xyz",
-  roles: [...Role.literals],
+  roles: [...common_roles],
   created_by: text,
   created_at: 1_000,
   expires_at: 2_000,
@@ -38,7 +38,7 @@ const lived = Effect.fnUntraced(function* (tenant: Tenant) {
   const begun = yield* Samples.begin({
     tenant,
     by: text,
-    roles: [...Role.literals],
+    roles: [...common_roles],
     message: text,
     context: { order: text },
     parts: [
@@ -100,8 +100,8 @@ const standing = Effect.gen(function* () {
   assert.deepEqual(
     after.map(({ principal, roles }) => [principal, roles.length]),
     [
-      [`bot ${text}`, Role.literals.length],
-      ["xyz", Role.literals.length]
+      [`bot ${text}`, common_roles.length],
+      ["xyz", common_roles.length]
     ]
   )
   for (const { created_by, name } of after) assert.isTrue(isErased(created_by) && isErased(name))

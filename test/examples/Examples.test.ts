@@ -129,6 +129,7 @@ const shown: Readonly<Record<string, readonly [shows: string, pages?: Record<str
   platform: ["AG-34 AG-64 sends its one request after approval", { "layers/calls/README.md": 1 }],
   policy: ["allows, denies and asks by the sender", { "src/permission/README.md": 1 }],
   providertools: ["offers those that the policy allows", { "layers/model/README.md": 1 }],
+  roles: ["asks as one role and decides as another", { "src/permission/README.md": 1 }],
   router: ["answers under a path, with links that lead there", { "layers/http/README.md": 1 }],
   semstreams: ["asks, and runs what was approved", { "layers/semstreams/README.md": 1 }],
   serving: ["answers on its port and for Web requests", { "layers/http/README.md": 1 }],

@@ -288,7 +288,7 @@ describe("what is wrong with features", () => {
       "gives a right to a role that is none",
       [withOperation({ right: { boss: "all" } })],
       `0.${at}.right`,
-      /Expected a right/
+      /there is no role "boss"/
     ],
     ["has a method that is none", [withOperation({ method: "get" })], `0.${at}.method`, /GET/],
     [

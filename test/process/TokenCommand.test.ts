@@ -1,4 +1,7 @@
 /** `troupe token`, as a process beside services that share its database. */
+import { rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { start } from "../../layers/compose/entries/Embed.ts"
@@ -82,6 +85,21 @@ it.live(
 
       const wrong = yield* token("create", "ci", "--role", "root")
       assert.strictEqual(wrong.code, 2, wrong.text)
+      assert.include(wrong.text, 'there is no role "root". There is: viewer, approver, operator')
+      const app = join(tmpdir(), `troupe-roles-${process.pid}.mjs`)
+      writeFileSync(
+        app,
+        `export const roles = { auditor: { inspect: "all" }, root: { all: "all" } }`
+      )
+      const odd = yield* token("create", "ci", "--role", "auditor", "--app", app)
+      assert.strictEqual(odd.code, 1, odd.text)
+      assert.include(odd.text, "not done: roles.root.all: there is no such member")
+      writeFileSync(app, `export const roles = { auditor: { inspect: "all" } }`)
+      const declared = yield* token("create", "ci", "--role", "auditor", "--app", app, "--json")
+      rmSync(app)
+      assert.deepStrictEqual(JSON.parse(declared.text).roles, ["auditor"])
+      // These services do not declare it.
+      assert.strictEqual(yield* statusOf(one.url, JSON.parse(declared.text).token), 403)
       const long = yield* token("create", "ci", "--role", "viewer", "--days", "400")
       assert.strictEqual(long.code, 2, long.text)
       assert.include(long.text, "a token holds 366 days at most")

@@ -23,11 +23,19 @@ import { placesOf } from "../../src/operation/Operation.ts"
 import { TroupeApi } from "../../src/operation/TroupeApi.ts"
 import type { Role } from "../../src/principal/Principal.ts"
 import { Principal } from "../../src/principal/Principal.ts"
-import { rightRefusal } from "../../src/principal/Rights.ts"
+import type { DeclaredRoles } from "../../src/principal/Rights.ts"
+import { principalIn, rightRefusal } from "../../src/principal/Rights.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
 
 const person = (id: string, tenant: string, ...roles: ReadonlyArray<Role>) =>
   new Principal({ id, tenant: Tenant.make(tenant), roles })
+
+/** Beside the common ones. */
+const roles = {
+  auditor: { inspect: "all", follow: "all", decide: "named", stopTools: "all", issueTokens: "all" },
+  releaser: { decide: "all", redeliver: "all", readNotices: "own" }
+} as const
+const declared: DeclaredRoles = new Map(Object.entries(roles))
 
 const admin = person("admin", "acme", "admin")
 const carl = person("carl", "acme", "customer")
@@ -41,7 +49,9 @@ const people: ReadonlyArray<Principal> = [
   person("carla", "acme", "customer"),
   person("nemo", "acme"),
   person("eve", "globex", "admin"),
-  person("cora", "globex", "customer")
+  person("cora", "globex", "customer"),
+  principalIn(declared, person("audrey", "acme", "auditor")),
+  principalIn(declared, person("rita", "globex", "viewer", "releaser"))
 ]
 const tokenOf = ({ id }: Principal) => `token-of-${id}-0123456789`
 
@@ -72,7 +82,7 @@ const tools = (["external", "read"] as const).map((side_effects) =>
       description: "About an order.",
       side_effects,
       // What is reached "if named" is reached.
-      approvers: ["viewer", "approver", "operator", "customer"],
+      approvers: ["viewer", "approver", "operator", "customer", "auditor"],
       input: Schema.Struct({ order: Schema.String })
     },
     () => Promise.resolve("done")
@@ -83,6 +93,7 @@ const tools = (["external", "read"] as const).map((side_effects) =>
 const started = async () => {
   const troupe = await start({
     agents: [shop],
+    roles,
     tools: [...tools, note],
     observe: { record: true },
     customer_agents: ["shop"],

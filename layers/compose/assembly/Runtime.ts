@@ -49,6 +49,7 @@ import * as LocalAuthorizationDesk from "../../runtime/approval/LocalAuthorizati
 import * as LocalKillSwitch from "../../runtime/approval/LocalKillSwitch.ts"
 import * as LocalToolRegistry from "../../runtime/directory/LocalToolRegistry.ts"
 import * as OpenQuestions from "../../runtime/approval/OpenQuestions.ts"
+import type { MisdeclaredTool } from "../../../src/tool/MisdeclaredTool.ts"
 import type { MisdeclaredAgent } from "../../runtime/directory/ResolvedAgent.ts"
 import * as MergedDeliveryHandlers from "../../runtime/relay/MergedDeliveryHandlers.ts"
 import * as OutboxRelay from "../../runtime/relay/OutboxRelay.ts"
@@ -207,6 +208,7 @@ export const layer = <O extends Options>(
   | StoreError
   | GraphRefused
   | MisdeclaredAgent
+  | MisdeclaredTool
   | MisdeclaredPolicy
   | MisdeclaredPrice
   | DuplicateTool

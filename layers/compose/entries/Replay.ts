@@ -16,6 +16,8 @@ import type { RunId, Tenant } from "../../../src/value/Ids.ts"
 import { everyItem, forEachPage } from "../../../src/value/Pages.ts"
 import type { Policy } from "../../../src/permission/Policy.ts"
 import { effectivePermission, no_policy } from "../../../src/permission/Policy.ts"
+import type { RoleRights } from "../../../src/principal/Rights.ts"
+import { DeclaredRoles, declaredRoles } from "../../../src/principal/Rights.ts"
 import { decodeFixture, fixtureText } from "../../../src/replay/Fixture.ts"
 import type { Judge } from "../../../src/replay/PolicyDryRun.ts"
 import { PolicyDryRun } from "../../../src/replay/PolicyDryRun.ts"
@@ -59,6 +61,8 @@ export interface App<E = unknown, R = unknown> extends LocalToolRegistry.Sources
   readonly prices?: PriceTable | undefined
   /** Absent = the categories of the tools decide. */
   readonly policy?: Policy | undefined
+  /** The roles that the application declares. */
+  readonly roles?: Readonly<Record<string, RoleRights>> | undefined
 }
 
 export interface Options<E = unknown, R = unknown> {
@@ -97,6 +101,7 @@ export const directoryOf = <E, R>(app: App<E, R>) =>
   ).pipe(
     Layer.provideMerge(LocalToolRegistry.layerFrom(app)),
     Layer.provideMerge(pricesOf(app.prices)),
+    Layer.provideMerge(Layer.effect(DeclaredRoles, declaredRoles(app.roles ?? {}, "roles"))),
     Layer.provideMerge(crypto)
   )
 
@@ -251,11 +256,13 @@ export const dryRun = Effect.fnUntraced(function* <E = never, R = never>(
   given: Policy
 ) {
   const reader = yield* RunReader
-  const { directory, registry } = yield* Effect.provide(
-    Effect.all({ directory: AgentDirectory, registry: ToolRegistry }),
+  const { directory, policy } = yield* Effect.provide(
+    Effect.gen(function* () {
+      const directory = yield* AgentDirectory
+      return { directory, policy: yield* validatePolicyFor(given, yield* ToolRegistry, directory) }
+    }),
     directoryOf(app)
   )
-  const policy = yield* validatePolicyFor(given, registry, directory)
   const runs = "run" in history ? [history.run] : yield* allRuns(history.tenant)
   const trial = new PolicyDryRun(judgeOf(directory, policy))
   for (const run of runs) {

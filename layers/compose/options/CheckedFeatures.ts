@@ -4,8 +4,8 @@ import { HttpApi } from "effect/http-api"
 import type { Operation } from "../../../src/operation/Operation.ts"
 import { partsOf } from "../../../src/operation/Operation.ts"
 import { TroupeApi } from "../../../src/operation/TroupeApi.ts"
-import type { AnyRight } from "../../../src/principal/Rights.ts"
-import { isRight, rights } from "../../../src/principal/Rights.ts"
+import type { AnyRight, DeclaredRoles } from "../../../src/principal/Rights.ts"
+import { isRight, rights, unknownRole } from "../../../src/principal/Rights.ts"
 import { InvalidInput, shapeReader } from "../../../src/schema/InvalidInput.ts"
 import type { AnyTable } from "../../stores/TypedRows.ts"
 import type { AnyFeature } from "./Feature.ts"
@@ -103,8 +103,11 @@ const read = shapeReader(
 type Fault = readonly [member: string, message: string] | undefined
 
 /** What is wrong with an operation, whose shape is right, under this name. */
-const operationFault = (key: string, operation: Operation): Fault => {
-  const { args = [], method, name, params, path, payload } = operation
+const operationFault = (key: string, operation: Operation, declared: DeclaredRoles): Fault => {
+  const { args = [], method, name, params, path, payload, right } = operation
+  const [, noRole] =
+    unknownRole(typeof right === "string" ? [] : Object.keys(right), declared) ?? []
+  if (noRole !== undefined) return ["right", noRole]
   if (key !== name) return ["name", `its effect has another name: ${key}`]
   if (method === "GET" && payload !== undefined) return ["payload", "a GET has none: use `query`"]
   const members = partsOf(operation).flatMap((part) => part.members)
@@ -147,10 +150,13 @@ const tableFault = (of_all: ReadonlyArray<string>, table: AnyTable): Fault => {
 }
 
 /** What is wrong with a feature, whose shape is right. */
-const featureFault = ({ groups, migrations = {}, of_all = [], tables = [] }: AnyFeature): Fault => {
+const featureFault = (
+  { groups, migrations = {}, of_all = [], tables = [] }: AnyFeature,
+  declared: DeclaredRoles
+): Fault => {
   for (const [at, { effects }] of groups.entries()) {
     for (const [key, { operation }] of Object.entries(effects)) {
-      const fault = operationFault(key, operation)
+      const fault = operationFault(key, operation, declared)
       if (fault !== undefined) {
         return [`groups.${at}.effects.${key}.operation.${fault[0]}`, fault[1]]
       }
@@ -200,7 +206,10 @@ const broughtBy = ({ events, groups, name, tables = [] }: AnyFeature) => [
  * Fails where a part of one is none, or does not fit another; and where two have one name, one type of event, one table, or one
  * group or route of operations, also where it is one of every service.
  */
-export const checkFeatures = Effect.fnUntraced(function* (features: ReadonlyArray<AnyFeature>) {
+export const checkFeatures = Effect.fnUntraced(function* (
+  features: ReadonlyArray<AnyFeature>,
+  declared: DeclaredRoles
+) {
   const taken = new Set(Object.keys(TroupeApi.groups).map((id) => `group ${id}`))
   HttpApi.reflect(TroupeApi, {
     onGroup: () => undefined,
@@ -213,7 +222,7 @@ export const checkFeatures = Effect.fnUntraced(function* (features: ReadonlyArra
       read(feature, field),
       (error) => new InvalidInput({ field: error.field, message: `${of}: ${error.message}` })
     )
-    const fault = featureFault(feature)
+    const fault = featureFault(feature, declared)
     if (fault !== undefined) {
       return yield* new InvalidInput({
         field: `${field}.${fault[0]}`,

@@ -7,6 +7,8 @@ import { call_profiles } from "../../../src/call/CallTarget.ts"
 import { InvalidInput, shapeReader } from "../../../src/schema/InvalidInput.ts"
 import type { PriceTable } from "../../../src/cost/PriceTable.ts"
 import { compilePriceTable } from "../../../src/cost/PriceTable.ts"
+import { checkPolicyRoles } from "../../../src/permission/PolicyCheck.ts"
+import { DeclaredRoles, declaredRoles } from "../../../src/principal/Rights.ts"
 import { BindingTarget, bindings_max } from "../../../src/conversation/ChannelBinding.ts"
 import { AgentName } from "../../../src/value/Ids.ts"
 import type { Policy } from "../../../src/permission/Policy.ts"
@@ -214,6 +216,7 @@ const fields = {
   events: Schema.optionalKey(EventOptions),
   files: Schema.optionalKey(Files),
   http: Schema.optionalKey(objectOf<Http>("an object with tokens")),
+  roles: Schema.optionalKey(objectOf("an object with roles and the rights of each")),
   drain_ms: time(0, 3_600_000),
   in_flight_bytes_max: optionalBetween(memory_bytes_min, 2 ** 40)
 } satisfies Record<keyof Options, unknown>
@@ -231,6 +234,7 @@ export const checkToolConfigs = (options: object) =>
 export const checkOptions = Effect.fnUntraced(function* (options: object) {
   const shape = yield* read(definedOptions(options), "")
   const { agents, customer_agents = [], events, http, policy, prices, retention, store } = shape
+  const roles = yield* declaredRoles(definedOptions(shape.roles ?? {}), "roles")
   if (retention !== undefined && (store === undefined || store === "ephemeral")) {
     return yield* new InvalidInput({
       field: "retention",
@@ -241,14 +245,16 @@ export const checkOptions = Effect.fnUntraced(function* (options: object) {
   const { features = [] } = shape
   if (features.length > 0) {
     const { checkFeatures } = yield* Effect.promise(() => import("./CheckedFeatures.ts"))
-    yield* checkFeatures(features)
+    yield* checkFeatures(features, roles)
   }
   for (const [index, spec] of agents.entries()) yield* decodeAgent(spec, index)
-  if (policy !== undefined) yield* validatePolicy(policy)
+  if (policy !== undefined) yield* checkPolicyRoles(yield* validatePolicy(policy), roles)
   if (prices !== undefined) yield* Effect.fromResult(compilePriceTable(prices))
+  const checked = http === undefined ? undefined : checkHttp(http, customer_agents)
   return {
     customer_agents,
     events,
-    http: http === undefined ? undefined : yield* checkHttp(http, customer_agents)
+    roles,
+    http: checked && (yield* Effect.provideService(checked, DeclaredRoles, roles))
   }
 })

@@ -2,6 +2,7 @@
 import type { Effect, Layer } from "effect"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import type { ToolGraph } from "../../../src/graph/ToolGraph.ts"
+import type { RoleRights } from "../../../src/principal/Rights.ts"
 import type { Policy } from "../../../src/permission/Policy.ts"
 import type { PriceTable } from "../../../src/cost/PriceTable.ts"
 import type { Time, Timed } from "../../../src/value/Times.ts"
@@ -154,6 +155,12 @@ export interface Options {
   readonly retention?: Timed<RetentionOptions>
   /** The names of the agents that customers may talk to. Absent = none: whoever is only a `customer` is refused. */
   readonly customer_agents?: ReadonlyArray<string>
+  /**
+   * Roles of the application, by names of its own: `{ auditor: { inspect: "all", decide: "named" } }` has these rights of every
+   * service, with these reaches, and no others. At most 32, lower-case; none is called like a role that there is. Absent = none.
+   * @see src/permission/README.md
+   */
+  readonly roles?: Readonly<Record<string, RoleRights>>
   /**
    * Where traces, metrics and logs are sent. `true` = also to the default collector, or to the OpenTelemetry provider that the
    * application registered; `false` = nowhere. Absent = to the collector that the standard `OTEL_*` variables name, if any.

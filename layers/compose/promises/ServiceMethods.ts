@@ -65,8 +65,10 @@ export const ask = (message: Send, by: Principal = service(), wait?: Wait) =>
     Effect.gen(function* () {
       yield* readWait(wait)
       const { codec, message: sent } = yield* typedMessage(message)
-      const { task } = yield* sendMessage(sent as Message, by)
-      const answer = yield* answerOfTask(task, by, wait, restore)
+      // Whoever may not read the answer sends nothing.
+      const who = yield* Entries.entitled(by, "follow")
+      const { task } = yield* sendMessage(sent as Message, who)
+      const answer = yield* answerOfTask(task, who, wait, restore)
       return codec === undefined ? answer : yield* withValue(codec, answer)
     })
   )

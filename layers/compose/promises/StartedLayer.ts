@@ -9,6 +9,8 @@ import { SecureRandom } from "effect/crypto"
 import { withDefaults } from "../../../src/value/PlainObject.ts"
 import { graphAgent } from "../../../src/graph/GraphAgent.ts"
 import { inMilliseconds, milliseconds } from "../../../src/value/Times.ts"
+import { DeclaredRoles } from "../../../src/principal/Rights.ts"
+import type { AgentName } from "../../../src/value/Ids.ts"
 import { CustomerAgents } from "../../../services/AgentDirectory.ts"
 import { McpServers } from "../../../services/McpServers.ts"
 import type { ModelError, ModelGateway } from "../../../services/ModelGateway.ts"
@@ -178,6 +180,9 @@ const mcpTools = McpServers.useSync(({ tools }) => tools)
 /** The errors and requirements that are known here; the type of `Troupe.layer` adds those of the given options. */
 type Built = Runtime.Options<ResolverError, ToolServices>
 
+const accessOf = (customer_agents: ReadonlyArray<AgentName>, roles: DeclaredRoles) =>
+  Layer.merge(Layer.succeed(CustomerAgents, customer_agents), Layer.succeed(DeclaredRoles, roles))
+
 /** Everything that a process runs, made from its options. Fails if an option is wrong. */
 const startedLayer = Effect.fnUntraced(function* (given: Options) {
   const options = plainTimes(given)
@@ -245,7 +250,7 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
     Layer.provideMerge(warnWhileBuilding("its store", storesOf(options))),
     Layer.provide(Layer.merge(Stores.fileBounds(options.files), boundsOf(options))),
     Layer.provideMerge(telemetry),
-    Layer.provideMerge(Layer.succeed(CustomerAgents, customer_agents)),
+    Layer.provideMerge(accessOf(customer_agents, checked.roles)),
     Layer.provideMerge(Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto))
   )
 })

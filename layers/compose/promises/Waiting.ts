@@ -76,6 +76,7 @@ const followRun = Effect.fnUntraced(function* (
 const waitForOutcome = Effect.fnUntraced(function* (of: RunRef, by: Principal) {
   const place = { run: of.id, conversation: of.conversation }
   const isTheirs = isCustomer(by)
+  const mayInspect = rightRefusal(by, "inspect") === undefined
   /** Questions that their records showed as answered. */
   const answered = new Set<ApprovalId>()
   for (;;) {
@@ -90,7 +91,7 @@ const waitForOutcome = Effect.fnUntraced(function* (of: RunRef, by: Principal) {
       }
       return answer
     }
-    const records = isTheirs ? [] : yield* recordsOf(approvals, by)
+    const records = mayInspect ? yield* recordsOf(approvals, by) : []
     const settled = records.filter((record) => !isPending(record) && !answered.has(record.id))
     // The questions were answered meanwhile: the run is followed again, once for each question.
     if (settled.length > 0 && settled.length === approvals.size + unknown.size) {

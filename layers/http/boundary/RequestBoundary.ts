@@ -23,7 +23,7 @@ import { cutText } from "../../../src/value/CutText.ts"
 import { readJson } from "../../../src/value/BoundedJson.ts"
 import type { JsonRefused } from "../../../src/value/BoundedJson.ts"
 import { schemaIssues } from "../../../src/schema/SchemaIssues.ts"
-import { rightRefusal, rolesFor } from "../../../src/principal/Rights.ts"
+import { rightRefusal } from "../../../src/principal/Rights.ts"
 import { hasBody, isSmallBody } from "./RequestAdmission.ts"
 import { HttpSettings } from "./HttpSettings.ts"
 import { makeLog } from "./StoreFaults.ts"
@@ -43,8 +43,9 @@ const authentication: Layer.Layer<Authentication, never, Credentials | Limits> =
         const principal = yield* Effect.mapError(credentials.verify(credential), problemOf)
         yield* limits.request(principal)
         const right = Context.get(endpoint.annotations, Needs)
-        if (rightRefusal(principal, right) !== undefined) {
-          const needs = rolesFor(right).join(", ") || "admin"
+        const refusal = rightRefusal(principal, right)
+        if (refusal !== undefined) {
+          const needs = refusal.needs.join(", ") || "admin"
           return yield* Effect.fail(forbidden(`This needs one of the roles ${needs}.`))
         }
         const parameters = parametersOf(endpoint)

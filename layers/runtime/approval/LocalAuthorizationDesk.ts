@@ -5,7 +5,7 @@
 import { Clock, Effect, Layer, Schema } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
-import { NotEntitled } from "../../../src/principal/NotEntitled.ts"
+import type { NotEntitled } from "../../../src/principal/NotEntitled.ts"
 import { customerAuthorization } from "../../../src/conversation/CustomerView.ts"
 import * as Entries from "../../../src/entry/ArgumentReaders.ts"
 import { inputReader } from "../../../src/schema/InvalidInput.ts"
@@ -19,9 +19,9 @@ import {
 } from "../../../src/permission/Authorization.ts"
 import type { Policy } from "../../../src/permission/Policy.ts"
 import { permissionFor } from "../../../src/permission/Policy.ts"
-import type { Principal, Role } from "../../../src/principal/Principal.ts"
+import type { Principal } from "../../../src/principal/Principal.ts"
 import { principalHasRole } from "../../../src/principal/Principal.ts"
-import { isLimitedToNamed, isLimitedToOwn } from "../../../src/principal/Rights.ts"
+import { approverRefusal, isLimitedToNamed, isLimitedToOwn } from "../../../src/principal/Rights.ts"
 import { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { AuthorizationDesk } from "../../../services/AuthorizationDesk.ts"
 import { AuthorizationRecords } from "../../../services/AuthorizationRecords.ts"
@@ -39,8 +39,6 @@ const readPage = inputReader(
     after: Schema.optionalKey(AuthorizationId)
   })
 )
-
-const approver: ReadonlyArray<Role> = ["approver", "operator"]
 
 /** Why calls of the tool cannot be authorised in advance; undefined = they can. */
 const refusalOf = (policy: Policy, tool: AgentTool): string | undefined => {
@@ -65,9 +63,8 @@ const namedBy = (
     .flatMap(({ tools }) => [...tools.values()])
     .filter(({ spec: { approvers } }) => approvers.length > 0 && principalHasRole(by, approvers))
     .map(({ key }) => key)
-  return keys.length === 0
-    ? Effect.fail(new NotEntitled({ principal: by.id, needs: approver }))
-    : Effect.succeed([...new Set(keys)])
+  const refusal = keys.length === 0 ? approverRefusal(by, "authorize", []) : undefined
+  return refusal === undefined ? Effect.succeed([...new Set(keys)]) : Effect.fail(refusal)
 }
 
 /** An authorisation as the principal may see it. */
@@ -100,8 +97,8 @@ const grant = Effect.fnUntraced(function* (
   const refused = (reason: string) => new AuthorizationRefused({ agent, action, reason })
   const tool = found.tools.get(action)
   if (tool === undefined) return yield* refused("the agent has no such tool")
-  const needs = tool.spec.approvers.length === 0 ? approver : tool.spec.approvers
-  if (!principalHasRole(by, needs)) return yield* new NotEntitled({ principal: by.id, needs })
+  const refusal = approverRefusal(by, "authorize", tool.spec.approvers)
+  if (refusal !== undefined) return yield* refusal
   const reason = refusalOf(policy, tool)
   if (reason !== undefined) return yield* refused(reason)
   const granted_at = clock.currentTimeMillisUnsafe()

@@ -11,6 +11,9 @@ import type { Declared } from "../../../src/agent/DeclaredAgent.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { withoutUndefined } from "../../../src/schema/InvalidInput.ts"
+import { DeclaredRoles, unknownRole } from "../../../src/principal/Rights.ts"
+import type { MisdeclaredTool } from "../../../src/tool/MisdeclaredTool.ts"
+import { misdeclared } from "../../../src/tool/MisdeclaredTool.ts"
 import { PriceBook } from "../../../services/PriceBook.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import { misdeclaredPart } from "./DeclaredTurns.ts"
@@ -66,10 +69,27 @@ const uniquelyNamed = Effect.fnUntraced(function* (given: ReadonlyArray<AgentSpe
   return specs
 })
 
+/** Fails with the first tool that names an approver whose role there is not. */
+const checkApprovers = Effect.fnUntraced(function* (
+  { all }: ToolRegistry["Service"],
+  declared: DeclaredRoles
+) {
+  for (const { spec } of all) {
+    const [at, problem] = unknownRole(spec.approvers, declared) ?? []
+    if (at === undefined || problem === undefined) continue
+    const fix = "Name one of these, or declare the role with its rights (`roles` of a start)"
+    return yield* misdeclared(spec.name, `approvers.${at}`, problem, fix)
+  }
+})
+
 const make = Effect.fnUntraced(function* (given: ReadonlyArray<AgentSpec>) {
   const definitions = [...(yield* uniquelyNamed(given)).values()]
+  const registry = yield* ToolRegistry
+  const declared_roles = yield* DeclaredRoles
+  yield* checkApprovers(registry, declared_roles)
   const services = {
-    registry: yield* ToolRegistry,
+    declared_roles,
+    registry,
     digest: yield* Digest.Digest,
     isPriced: (yield* PriceBook) !== undefined,
     specs: new Map<string, AgentSpec>(definitions.map(({ spec }) => [spec.name, spec]))
@@ -85,5 +105,5 @@ const make = Effect.fnUntraced(function* (given: ReadonlyArray<AgentSpec>) {
 
 export const layer = (
   specs: ReadonlyArray<AgentSpec>
-): Layer.Layer<AgentDirectory, MisdeclaredAgent, ToolRegistry | Digest.Digest> =>
+): Layer.Layer<AgentDirectory, MisdeclaredAgent | MisdeclaredTool, ToolRegistry | Digest.Digest> =>
   Layer.effect(AgentDirectory, make(specs))

@@ -14,6 +14,8 @@ import {
   secretMembers,
   withoutSecrets
 } from "../../../src/run/RunContext.ts"
+import type { DeclaredRoles } from "../../../src/principal/Rights.ts"
+import { unknownRole } from "../../../src/principal/Rights.ts"
 import { suggestNames } from "../../../src/value/Nearest.ts"
 import { closedDecoder, jsonSchemaInput, plainDecoder } from "../../../src/tool/ToolCodec.ts"
 import { groupOf, known_groups } from "../../../src/tool/ToolGroup.ts"
@@ -76,6 +78,7 @@ const delegation = (spec: AgentSpec): ModelTool => ({
 })
 
 interface Services {
+  readonly declared_roles: DeclaredRoles
   readonly registry: ToolRegistry["Service"]
   readonly digest: Digest.Digest["Service"]
   /** Is there a price table? */
@@ -105,9 +108,12 @@ const limitsProblem = (
     : ["limits.cost_max", cost_max, "a bound on cost needs prices: give the runtime a price table"]
 
 const groupsProblem = (
-  { registry }: Services,
+  { declared_roles, registry }: Services,
   { groups, groups_by_role = {} }: AgentSpec
 ): Problem | undefined => {
+  const roles = Object.keys(groups_by_role)
+  const noRole = unknownRole(roles, declared_roles)
+  if (noRole !== undefined) return ["groups_by_role", roles[noRole[0]] ?? "", noRole[1]]
   const known = new Set([...known_groups, ...registry.all.map((tool) => groupOf(tool.spec))])
   const byRole = Object.values(groups_by_role).flat()
   const named = { groups: groups ?? [], groups_by_role: byRole }

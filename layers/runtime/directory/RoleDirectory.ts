@@ -26,6 +26,9 @@ const narrowed = (
   }
 }
 
+/** For how many sets of roles agents are kept; with many declared roles there may be any number of sets. */
+const sets_max = 1_000
+
 /** The agents for runs whose sender had these roles. */
 export type DirectoryFor = (roles: Roles | undefined) => AgentDirectory["Service"]
 
@@ -39,7 +42,6 @@ export const make = (directory: AgentDirectory["Service"]): DirectoryFor => {
     return groups_by_role === undefined ? [] : [{ agent, groups_by_role, name }]
   })
   if (differing.length === 0) return () => directory
-  // Bounded by the number of sets of roles.
   const known = new Map<string, AgentDirectory["Service"]>()
   return (roles) => {
     const key = roles === undefined ? "" : [...new Set(roles)].sort().join(" ")
@@ -55,6 +57,7 @@ export const make = (directory: AgentDirectory["Service"]): DirectoryFor => {
         all: directory.all.map((agent) => agents.get(agent.spec.name) ?? agent),
         get: (name) => agents.get(name) ?? directory.get(name)
       }
+      if (known.size === sets_max) known.clear()
       known.set(key, found)
     }
     return found

@@ -7,7 +7,8 @@ import { Digest, Mac } from "effect/crypto"
 import { Hex } from "effect/encoding"
 import { AccessTokens } from "../../../services/AccessTokens.ts"
 import { Credentials, Unauthorized } from "../../../services/Credentials.ts"
-import { Principal } from "../../../src/principal/Principal.ts"
+import type { Principal } from "../../../src/principal/Principal.ts"
+import { DeclaredRoles, principalIn } from "../../../src/principal/Rights.ts"
 import {
   isInForce,
   isUseNews,
@@ -28,6 +29,7 @@ const token_length_max = 1_000
 const make = Effect.fnUntraced(function* (credentials: ReadonlyArray<Credential>) {
   const digest = yield* Digest.Digest
   const tokens = yield* AccessTokens
+  const declared = yield* DeclaredRoles
   const known = yield* Effect.forEach(credentials, ({ principal, sha256 }) =>
     Effect.map(Effect.orDie(Effect.fromResult(Hex.decode(sha256))), (bytes) => ({
       bytes,
@@ -68,7 +70,7 @@ const make = Effect.fnUntraced(function* (credentials: ReadonlyArray<Credential>
     const at = yield* Clock.currentTimeMillis
     if (found === undefined || !isInForce(found, at)) return yield* new Unauthorized()
     yield* noteUse(found, at)
-    return new Principal({ id: found.principal, tenant: found.tenant, roles: found.roles })
+    return principalIn(declared, { ...found, id: found.principal })
   })
 
   return Credentials.of({ verify })

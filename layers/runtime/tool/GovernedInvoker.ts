@@ -11,9 +11,11 @@ import { warningsOf, decodedPolicy } from "../../../src/permission/Policy.ts"
 import { providerToolsOf, providerToolSubject } from "../../../src/agent/ProviderTools.ts"
 import {
   checkPolicy,
+  checkPolicyRoles,
   MisdeclaredPolicy,
   ineffectiveEntries
 } from "../../../src/permission/PolicyCheck.ts"
+import { DeclaredRoles } from "../../../src/principal/Rights.ts"
 import { AgentDirectory, CustomerAgents } from "../../../services/AgentDirectory.ts"
 import { AuthorizationRecords } from "../../../services/AuthorizationRecords.ts"
 import { ConversationStore } from "../../../services/ConversationStore.ts"
@@ -45,13 +47,14 @@ export const validatePolicy = Effect.fnUntraced(function* (
   return read.success
 })
 
-/** The same, and logs each rule, at error level where it was to deny, that matches none of the registry's tools and none that the agents' providers run. */
+/** The same; fails also for a role that there is not, and logs each rule, at error level where it was to deny, that matches none of the registry's tools and none that the agents' providers run. */
 export const validatePolicyFor = Effect.fnUntraced(function* (
   given: Policy,
   { all }: ToolRegistry["Service"],
   directory: AgentDirectory["Service"]
 ): Effect.fn.Return<Policy, MisdeclaredPolicy> {
   const policy = yield* validatePolicy(given)
+  yield* checkPolicyRoles(policy, yield* DeclaredRoles)
   const provided = directory.all.flatMap(({ spec }) =>
     providerToolsOf(spec.provider_tools ?? []).map(providerToolSubject)
   )

@@ -11,7 +11,8 @@ import type { ReadPart } from "../../../src/entry/ArgumentReaders.ts"
 import { readParts } from "../../../src/entry/ArgumentReaders.ts"
 import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
 import type { Tenant } from "../../../src/value/Ids.ts"
-import type { Principal } from "../../../src/principal/Principal.ts"
+import { Principal } from "../../../src/principal/Principal.ts"
+import { DeclaredRoles, principalIn } from "../../../src/principal/Rights.ts"
 import { redacted } from "../../../src/error/KnownSecrets.ts"
 import type { ToolError } from "../../../src/error/ToolError.ts"
 import { ToolTerminalError, ToolTransientError } from "../../../src/error/ToolError.ts"
@@ -53,7 +54,9 @@ const storeFile = Effect.fnUntraced(function* (
     }
     const hex = yield* digest.digestHex(Digest.sha256, data)
     const named = { digest: hex, ...label }
-    yield* blobs.put(tenant, named, data, holder, bounds.tenant_bytes_max, shareOf(bounds, by))
+    const owner =
+      by instanceof Principal ? by : principalIn(yield* DeclaredRoles, { ...by, tenant })
+    yield* blobs.put(tenant, named, data, holder, bounds.tenant_bytes_max, shareOf(bounds, owner))
     return { type, ...named, size: data.length } satisfies FilePart
   }
   const named = { digest: file.digest, ...label }
