@@ -71,7 +71,6 @@ export interface Services {
   /** Values that hold for the whole deployment, for tokens that are not in the fixed body. */
   readonly identity: JsonObject
   readonly profile: CallProfile
-  /** The revision that a workflow's reference stands for in a run. */
   readonly revisionOf: RevisionOf
 }
 

@@ -51,7 +51,6 @@ export const refuse = (reason: FetchError["reason"], message: string): FetchErro
 /** The addresses of a host name. A rejection or an empty list means that there are none. */
 export type Resolver = (host: string) => Promise<ReadonlyArray<string>>
 
-/** The system's resolver. */
 export const systemResolver: Resolver = async (host) =>
   (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address)
 
@@ -143,7 +142,6 @@ export interface HttpAnswer {
   readonly encoded: boolean
 }
 
-/** How much of an answer is read. */
 export interface Reading {
   /** The most bytes of the body after decompression. */
   readonly bytes_max: number

@@ -35,7 +35,6 @@ const Reply = Schema.Struct({
 const decode = Schema.decodeUnknownOption(Reply)
 
 export interface GatewayRef {
-  /** The gateway's URL. */
   readonly endpoint: string
   readonly ref: string
   readonly timeout_ms?: number | undefined

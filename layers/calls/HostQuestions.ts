@@ -49,7 +49,6 @@ export interface Platform {
   readonly client: PlatformClient
   readonly endpoint: string
   readonly profile: CallProfile
-  /** The identity of the deployment that asks. */
   readonly identity: JsonObject
 }
 

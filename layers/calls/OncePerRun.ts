@@ -22,7 +22,6 @@ export const askedWithin = <A>(
     timeout_ms
   )
 
-/** A function that asks the host once for each run. */
 export interface OncePerRun<A, E> {
   (caller: CallerOf): Effect.Effect<A, E>
   /** Has the next call of the run ask again. */

@@ -51,7 +51,6 @@ const names = {
   prompts: ["list_prompts", "get_prompt"]
 } as const
 
-/** The names of those that it asks for. */
 export const contextNames = ({ prompts, resources }: McpServer): ReadonlyArray<string> => [
   ...(resources === true ? names.resources : []),
   ...(prompts === true ? names.prompts : [])

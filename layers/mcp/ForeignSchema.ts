@@ -117,7 +117,6 @@ const validatorOf = (Dialect: NonNullable<ReturnType<typeof dialectOf>>, schema:
 const pathOf = (pointer: string): ReadonlyArray<string> =>
   pointer.split("/").slice(1).map(JsonPointer.unescapeToken)
 
-/** Compiles a server's schema; fails with the reason when it cannot. */
 export const compileForeignSchema = (schema: JsonObject): Result.Result<Validate, string> => {
   const Dialect = dialectOf(schema)
   if (Dialect === undefined) {

@@ -35,7 +35,6 @@ export interface McpConnection {
     args: Readonly<Record<string, unknown>>,
     bounds: CallBounds
   ) => Effect.Effect<McpCallResult, ToolError>
-  /** Sends a request that changes nothing. */
   readonly ask: (
     method: string,
     params: Readonly<Record<string, unknown>>,

@@ -34,7 +34,6 @@ export const serverBusy = (server: string): ToolTransientError =>
     `the MCP server "${server}" is busy with other calls; nothing was sent to it.`
   )
 
-/** Is this the error of a call that the server did not take? */
 export const isUnsent = ({ reason }: ToolError): boolean => reason === "MCP_SERVER_DOWN"
 
 /** The error for a call about which the server said nothing for this long. */

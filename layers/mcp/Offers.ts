@@ -116,7 +116,6 @@ export interface OfferState {
 
 const available: OfferState = { state: "available", message: "" }
 
-/** Whether a tool may be called now. */
 export const offerStateOf = (offers: Offers, tool: string): OfferState => {
   const { namespace } = offers.server
   const refused = offers.refused.get(tool)

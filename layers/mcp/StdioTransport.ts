@@ -99,7 +99,6 @@ export class StdioTransport implements Transport {
     this.#message_bytes_max = message_bytes_max
   }
 
-  /** The end of the program's standard error. */
   get complaint(): string {
     return this.#complaint
   }
@@ -177,7 +176,6 @@ export class StdioTransport implements Transport {
     this.#closed()
   }
 
-  /** Called when the program has ended. Kills the processes that it forked. */
   #left(child: Child): void {
     const group = child.pid
     if (group !== undefined) {

@@ -33,7 +33,6 @@ export const promoted = (
 
 type Store = MemoryStore["Service"]
 
-/** A scope that ends, and the scope to which its lasting rows move. */
 export interface Ending {
   readonly from: MemoryScope
   readonly to: MemoryScope

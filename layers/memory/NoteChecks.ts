@@ -61,7 +61,6 @@ const scopeOf = (
   }
 }
 
-/** Checks a note and gives the row that it becomes. */
 export const checkNote = Effect.fnUntraced(function* (
   owner: MemoryOwner,
   note: Note,

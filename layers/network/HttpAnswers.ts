@@ -4,13 +4,10 @@ import type { HttpClientResponse } from "effect/http"
 import { Headers } from "effect/http"
 
 interface Failures<E> {
-  /** The answer breaks off. */
   readonly broken: E
-  /** It is longer than the bound. */
   readonly tooLarge: E
 }
 
-/** The text of an answer of at most so many bytes. */
 export const answerText = <E>(
   { stream }: HttpClientResponse.HttpClientResponse,
   bytes_max: number,

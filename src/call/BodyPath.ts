@@ -18,7 +18,6 @@ export const isUnsafeName = (name: string): boolean => unsafe_names.has(name)
 /** Whether a value that is known to be JSON is an object and not a list. */
 export const isJsonObject = isObject<Json>
 
-/** The value if it is a list; otherwise an empty list. */
 export const listOf = (value: Json | undefined): ReadonlyArray<Json> =>
   Array.isArray(value) ? (value as ReadonlyArray<Json>) : []
 
@@ -32,7 +31,6 @@ export const parsePath = (text: string): Result.Result<BodyPath, PathRefusal> =>
 export const memberOf = (value: unknown, name: string): Json | undefined =>
   isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
 
-/** The value at a path; undefined if there is none. */
 export const valueAt = (value: unknown, path: BodyPath): Json | undefined => {
   let found = value as Json | undefined
   for (const name of path) found = memberOf(found, name)

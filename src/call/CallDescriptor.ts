@@ -35,7 +35,6 @@ export const CallPath = Schema.String.check(
   })
 )
 
-/** A path into the body, such as `data.inputs`. */
 export const PathText = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(500))
 
 const ContextToken = Schema.String.check(
@@ -91,12 +90,10 @@ export const FixedBody = Bounded.check(
   )
 )
 
-/** A JSON Schema, in the form of 2020-12. */
 export const WrittenSchema = Bounded.check(
   Schema.makeFilter((schema) => schemaFault(schema) ?? true)
 )
 
-/** A configuration's settings for repeated requests. */
 export const repeating = {
   /**
    * True = the endpoint accepts each `Idempotency-Key` once and answers a repeated one as it did the first, so a lost call is
@@ -110,7 +107,6 @@ export const repeating = {
   retry: Schema.optionalKey(RetryPolicy.mapFields(Struct.map(Schema.optionalKey)))
 }
 
-/** A resolved tool's settings for repeated requests. */
 export interface Repeating {
   readonly idempotent?: boolean
   readonly retry?: RetryConfig
@@ -134,7 +130,6 @@ export const CallDescriptor = Schema.Struct({
 })
 export interface CallDescriptor extends Schema.Schema.Type<typeof CallDescriptor> {}
 
-/** The parts of a descriptor from which its body is assembled. */
 export interface BodyParts {
   readonly body?: JsonObject
   readonly context?: Readonly<Record<string, string>>
@@ -237,7 +232,6 @@ const contentFault = ({ field, parts, type }: typeof ContentFields.Type): string
   return isForm || parts === undefined || "only a form has parts"
 }
 
-/** The content of a request's body. */
 export const RequestContent = ContentFields.check(Schema.makeFilter(contentFault))
 export interface RequestContent extends Schema.Schema.Type<typeof RequestContent> {}
 
@@ -262,7 +256,6 @@ export const sendsBody = ({
   readonly method: CallMethod
 }): boolean => (content === undefined ? bodied.has(method) : content !== null)
 
-/** The fields of the body that are sent in the query and in headers, each by its name there. */
 export const fieldsOf = (
   sent: Readonly<Record<string, string | SentField>>,
   isField: (given: string) => boolean

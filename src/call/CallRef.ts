@@ -51,7 +51,6 @@ const toolOf = (rest: ReadonlyArray<string>): CallRef | undefined => {
     : { _tag: "Gateway", provider, integration, action, connection }
 }
 
-/** Parses a reference. Fails with a sentence if the text has none of the forms. */
 export const parseCallRef = (text: string): Result.Result<CallRef, string> => {
   const parts = text.split(".")
   const [family, kind, ...rest] = parts
@@ -82,5 +81,4 @@ export const modelNameOf = (ref: string): Result.Result<string, string> => {
     : Result.fail(`"${truncateUnits(ref, 100)}" cannot be mapped back from "${name}"`)
 }
 
-/** The reference from which `modelNameOf` made a name. */
 export const refOf = (name: string): string => name.replaceAll("__", ".")

@@ -112,7 +112,6 @@ export interface CallRequest {
   readonly body: string | undefined
   /** The media type of the body. Absent = `application/json`. */
   readonly content_type?: string
-  /** Headers of the call's own. */
   readonly headers?: Readonly<Record<string, string>>
   /** The timeout, in ms. Absent = that of the client. */
   readonly timeout_ms?: number
@@ -120,7 +119,6 @@ export interface CallRequest {
 
 const url_max = 8_000
 
-/** The paths in the body of the path's parameters. */
 export const parameterPaths = (path: string): ReadonlyArray<BodyPath> =>
   parametersOf(path).map((name) => name.split("."))
 

@@ -112,7 +112,6 @@ export const contextValue = (path: BodyPath, context: JsonObject | undefined): J
   return found === undefined || found === null ? undefined : safeCopy(found)
 }
 
-/** The value that a token names; undefined if the text is not a token or the context has no such value. */
 export const tokenValue = (token: string, context: JsonObject | undefined): Json | undefined => {
   const path = tokenPath(token)
   return path === undefined ? undefined : contextValue(path, context)

@@ -125,7 +125,6 @@ const ownParts = (
   return parts.length === 1 ? own : withAll(parts)
 }
 
-/** A body that can be sent. */
 export interface ImportedBody extends ObjectParts {
   /** Undefined = JSON, of all fields; null = no body is sent. */
   readonly content: RequestContent | null | undefined

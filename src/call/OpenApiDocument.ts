@@ -102,7 +102,6 @@ export const idsOf = (
   return [...ids.values()]
 }
 
-/** The operation with an id. Fails if the document has none, or several. */
 export const operationOf = (
   all: ReadonlyMap<string, ReadonlyArray<FoundOperation>>,
   id: string
@@ -231,7 +230,6 @@ export interface WrittenOperation {
   readonly parameters: ReadonlyArray<JsonObject>
   /** Absent = the operation has no body. */
   readonly requestBody?: JsonObject
-  /** Schemas that refer to themselves, by their names. */
   readonly definitions: JsonObject
 }
 

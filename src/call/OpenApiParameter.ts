@@ -29,7 +29,6 @@ export interface Sent {
 
 export interface Parameters {
   readonly sent: ReadonlyArray<Sent>
-  /** Headers with one value for all calls. */
   readonly headers: Readonly<Record<string, string>>
   /** The optional parameters that cannot be sent, each with the reason. */
   readonly left_out: ReadonlyArray<string>
@@ -70,7 +69,6 @@ const query_styles: ReadonlySet<Json | undefined> = new Set([
 ])
 const deep_styles: ReadonlySet<Json | undefined> = new Set(["deepObject", "json"])
 
-/** Whether each value of a schema has a form in a style. */
 export const isWritable = (schema: JsonObject, style: Json | undefined): boolean =>
   deep_styles.has(style) || isFlatSchema(schema)
 

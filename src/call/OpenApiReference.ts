@@ -99,7 +99,6 @@ const referencesWithin = (references: References, reference: string): ReadonlySe
   return found
 }
 
-/** Whether a reference leads back to itself, directly or through others. */
 export const isRecursive = (references: References, reference: string): boolean => {
   const known = references.recursive.get(reference)
   if (known !== undefined) return known

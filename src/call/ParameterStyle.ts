@@ -131,11 +131,9 @@ export const pairsOf = (
   )
 }
 
-/** Encodes a text for a query or a form of the type `application/x-www-form-urlencoded`. */
 export const formEncoded = (text: string): string =>
   new URLSearchParams([["", text]]).toString().slice(1)
 
-/** A field that is sent: its name, its value and its style. */
 export interface SentValue extends Style {
   readonly name: string
   readonly value: Json
@@ -164,6 +162,5 @@ export const fieldPairs = (
   return Result.succeed(all)
 }
 
-/** The text of a query or of a form. */
 export const formText = (pairs: Pairs): string =>
   pairs.map(([name, value]) => `${formEncoded(name)}=${value}`).join("&")

@@ -12,7 +12,6 @@ export const open = (properties: JsonObject, required: ReadonlyArray<string> = [
   ...(required.length === 0 ? undefined : { required })
 })
 
-/** An object with these members and no others. */
 export const closed = (
   properties: JsonObject,
   required: ReadonlyArray<string> = []
@@ -26,7 +25,6 @@ export const orNull = (schema: JsonObject): JsonObject => {
   }
 }
 
-/** A name and a description, as people read them in a list. */
 export const titled: JsonObject = {
   name: {
     type: "string",

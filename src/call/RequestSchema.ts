@@ -55,7 +55,6 @@ const requiresPath = (schema: JsonObject, path: BodyPath): boolean => {
   return true
 }
 
-/** Whether the schema declares a property at this path. */
 export const showsPath = (schema: JsonObject, path: BodyPath): boolean => {
   let nodes: ReadonlyArray<JsonObject> = [schema]
   for (const name of path) {
@@ -100,13 +99,9 @@ const pathThroughNoObject = (schema: JsonObject, path: BodyPath): BodyPath | und
   return undefined
 }
 
-/** Who supplies the fields of a body. */
 export interface Suppliers {
-  /** The schema that the model is shown. */
   readonly model: JsonObject
-  /** Where the model's arguments are placed. */
   readonly args_into: BodyPath
-  /** The paths of fixed and bound fields. */
   readonly set: ReadonlyArray<BodyPath>
 }
 
@@ -174,7 +169,6 @@ export interface RequestParts {
   /** The endpoint's schema of the arguments, with bound fields in it. */
   readonly schema: JsonObject
   readonly args_into: BodyPath
-  /** The paths of fixed and bound fields. */
   readonly set: ReadonlyArray<BodyPath>
 }
 

@@ -13,7 +13,6 @@ import { filesOf, resultText } from "../../../src/conversation/Transcript.ts"
 import type { Tokenizer } from "../../../services/Tokenizer.ts"
 
 export interface ProviderLimits {
-  /** The greatest number of concurrent requests, at least 1. */
   readonly concurrent_max: number
   /**
    * The bound on tokens per minute, input and output together. 0 = no bound of our own; limits that the provider states still
@@ -22,7 +21,6 @@ export interface ProviderLimits {
   readonly tokens_per_minute: number
   /** The greatest number of waiting requests; one more is refused at once. */
   readonly queue_max: number
-  /** The longest wait in the queue, in ms. */
   readonly wait_ms_max: number
 }
 
@@ -44,7 +42,6 @@ interface Ticket {
 export interface Permit {
   /** Replaces the estimate by what the provider counted. */
   readonly counted: (tokens: number) => void
-  /** Takes over the limits that the provider gave in an answer. */
   readonly setLimits: (stated: StatedRateLimit, now: number) => void
 }
 
@@ -256,7 +253,6 @@ export class ProviderBans {
   }
 }
 
-/** The error in place of a request. */
 export const banned = (name: string, retry_after_ms: number): ModelError =>
   new ModelError({
     kind: "transient",
@@ -339,7 +335,6 @@ export class PromptEstimate {
     return this.#system.tokens
   }
 
-  /** The estimated tokens of prompt and answer together. */
   tokens({ history, model, settings, system, tools, transcript }: ModelRequest): number {
     return (
       this.#ofSystem(system, model) +

@@ -28,7 +28,6 @@ export interface ModelConfig {
   readonly api_key: Redacted.Redacted<string> | undefined
   /** The provider's name for the model that is used where an agent names none. */
   readonly model: string
-  /** The timeout of one attempt, in ms. */
   readonly timeout_ms: number
   /** False = turns are requested whole, for endpoints that do not stream. */
   readonly stream: boolean

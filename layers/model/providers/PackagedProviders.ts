@@ -17,7 +17,6 @@ interface Packaged {
   readonly semantic: string
   /** Lists of variables. All variables of at least one list have to be set. */
   readonly needs: ReadonlyArray<ReadonlyArray<string>>
-  /** Optional variables. */
   readonly may: ReadonlyArray<string>
   readonly client: (values: Values) => Effect.Effect<(id: string) => LanguageModelV4, ModelError>
 }
@@ -170,7 +169,6 @@ const providers: { readonly [prefix: string]: Packaged } = {
 /** The providers' names, which precede the slash in a model's name. */
 export const packagedNames: ReadonlyArray<string> = Object.keys(providers)
 
-/** A model of such a provider, configured by the environment. */
 export interface PackagedModel {
   readonly semantic: string
   readonly model: string

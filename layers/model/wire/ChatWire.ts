@@ -359,7 +359,6 @@ const eventsOf = (text: string): string => {
     .join("")
 }
 
-/** The fetch for Gemini: a stream of events where one was requested. */
 export const geminiFetch: typeof fetch = (input, init) =>
   exchange(input, init, async ({ body, isJson }) => {
     if (!isJson) return linesOf(body, withZeros)
@@ -368,7 +367,6 @@ export const geminiFetch: typeof fetch = (input, init) =>
     return /:streamGenerateContent\b/.test(url) ? eventsOf(whole) : whole
   })
 
-/** The fetch for chat completions, with corrected answers. */
 export const chatFetch: typeof fetch = (input, init) =>
   exchange(input, init, async (known) =>
     wantsStream(init) ? fixed(known) : wholeOf(await textOf(known.body))

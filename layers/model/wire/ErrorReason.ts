@@ -45,7 +45,6 @@ export const isFiltered = (error: Entry, names: ReadonlyArray<string>): boolean 
 const isUseFailed = (names: ReadonlyArray<string>): boolean =>
   names.some((name) => /^tool_use_failed$/i.test(name))
 
-/** The error's own reason, where its kind is `refused`. */
 export const reasonOf = (
   error: Entry,
   names: ReadonlyArray<string>,

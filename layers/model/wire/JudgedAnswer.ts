@@ -107,7 +107,6 @@ const withArguments = /"(?:args|arguments|input)"\s*:\s*[{[]/
 const hiddenNumbers = (text: string): string =>
   withArguments.test(text) ? numbers.hide(text) : text
 
-/** Arguments as the provider gave them. */
 export const restoredNumbers = (text: string): string => numbers.restored(text)
 
 /** After the last line that is whole; 0 = none is. */

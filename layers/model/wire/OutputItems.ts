@@ -13,7 +13,6 @@ export type AssistantPart = Extract<
   { role: "assistant" }
 >["content"][number]
 
-/** The kind of a turn's part that contains such an item. */
 export const item_part_kind = "troupe.item"
 
 export type OutputItem = Readonly<Record<string, unknown>>
@@ -42,7 +41,6 @@ const ranItem = (item: unknown): ReadonlyArray<readonly [id: string, item: Outpu
 export const itemOfEvent = (event: unknown): ReturnType<typeof ranItem> =>
   isRecord(event) && event["type"] === "response.output_item.done" ? ranItem(event["item"]) : []
 
-/** The items, by their ids, in a whole answer. */
 export const itemsOfAnswer = (answer: unknown): ReturnType<typeof ranItem> => {
   const output = isRecord(answer) ? answer["output"] : undefined
   return Array.isArray(output) ? output.flatMap(ranItem) : []

@@ -166,9 +166,7 @@ const withReason = (sentence: string, reason: string): string =>
   truncateUnits(reason === "" ? sentence : `${sentence}: ${reason}`, message_max)
 
 export interface Redaction {
-  /** Texts that must not be shown: the key, the host. */
   readonly secrets: ReadonlyArray<string>
-  /** Whether a key was sent. */
   readonly keyed: boolean
 }
 

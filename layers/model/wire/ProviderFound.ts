@@ -22,7 +22,6 @@ import {
 /** The metadata key under which data that a client drops is passed on at the end of an answer. */
 export const found_key = "troupe.found"
 
-/** The data under that key. */
 export interface Found {
   readonly ran?: ReadonlyArray<{
     readonly name: string
@@ -30,7 +29,6 @@ export interface Found {
     readonly result?: string
   }>
   readonly sources?: ReadonlyArray<Source>
-  /** Images as data URLs. */
   readonly images?: ReadonlyArray<string>
 }
 

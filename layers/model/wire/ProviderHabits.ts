@@ -7,7 +7,6 @@ import type { LanguageModelV4, SharedV4ProviderOptions } from "@ai-sdk/provider"
 export const dropsEvents = ({ provider }: Pick<LanguageModelV4, "provider">): boolean =>
   provider === "amazon-bedrock"
 
-/** What a provider needs for every request. */
 export interface ProviderHabits {
   /** Options for every turn; an agent's settings override them. */
   readonly options?: SharedV4ProviderOptions | undefined

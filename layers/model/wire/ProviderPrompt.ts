@@ -411,7 +411,6 @@ const markKept = (
   }
 }
 
-/** The error for an option that an agent may not set. */
 export const optionRefused = (agent: string, option: string): ModelError =>
   new ModelError({
     kind: "configuration",

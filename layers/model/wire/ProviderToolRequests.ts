@@ -183,7 +183,6 @@ export const optionAround = (
   return undefined
 }
 
-/** The provider tools of a request, and the options that belong to them. */
 export interface SentTools {
   readonly tools: ReadonlyArray<LanguageModelV4ProviderTool>
   readonly options: SharedV4ProviderOptions | undefined

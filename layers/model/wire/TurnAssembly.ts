@@ -81,7 +81,6 @@ export class TurnAssembly {
   private silent_calls = false
   private model: string | undefined
   private finish: End | undefined
-  /** Of the requests before this one, where the provider paused. */
   private counted: Usage | undefined
   private readonly found = new ProviderFound()
   private readonly inputs = new OpenInputs()
@@ -95,7 +94,6 @@ export class TurnAssembly {
     this.sink = sink
   }
 
-  /** Whether the last part has arrived. */
   get finished(): boolean {
     return this.finish !== undefined
   }
@@ -171,7 +169,6 @@ export class TurnAssembly {
     return this.gave({ type: "tool-result", toolCallId, toolName, result })
   }
 
-  /** Adds a whole answer. */
   takeAll(answer: LanguageModelV4GenerateResult): ModelError | undefined {
     const waiting = waitingStatus(answer.response?.body)
     if (waiting !== undefined) return waits(waiting)

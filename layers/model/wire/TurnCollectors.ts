@@ -131,7 +131,6 @@ const member = (value: unknown, ...names: ReadonlyArray<string>): unknown =>
 export class NovaTools {
   /** Uses that are not the agent's, by id, with the name of their tool. */
   readonly #uses = new Map<string, string>()
-  /** Which use the result in a block is of. */
   readonly #blocks = new Map<unknown, string>()
 
   isUse(id: string): boolean {

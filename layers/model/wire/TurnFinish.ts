@@ -32,7 +32,6 @@ export const usageOf = (usage: LanguageModelV4Usage): Usage | undefined => {
   }
 }
 
-/** The total usage of the requests of one turn. */
 export const sumUsage = (one: Usage | undefined, two: Usage | undefined): Usage | undefined => {
   if (one === undefined || two === undefined) return one ?? two
   const add = (name: "cached_tokens" | "cache_write_tokens" | "reasoning_tokens") => {
@@ -85,7 +84,6 @@ export const isUnreadable = ({ raw }: LanguageModelV4FinishReason): boolean =>
 export const isPaused = ({ raw }: LanguageModelV4FinishReason): boolean =>
   raw === "pause_turn" || raw === "pause" || raw === "compaction"
 
-/** The facts about a turn's calls on which its finish depends. */
 export interface TurnCalls {
   readonly calls: number
   /** True = every call came with arguments that can be parsed. */

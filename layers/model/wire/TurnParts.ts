@@ -50,7 +50,6 @@ export const mergeMetadata = (
 const substance = (provider: SharedV4ProviderMetadata | undefined): boolean =>
   provider !== undefined && Object.values(provider).some((data) => Object.keys(data).length > 0)
 
-/** Deltas of one id. */
 export interface Piece {
   readonly id: string
   /** What belongs to it: of a text the number of units, of reasoning the text. */
@@ -59,7 +58,6 @@ export interface Piece {
   provider: SharedV4ProviderMetadata | undefined
 }
 
-/** A part of an answer, as its client gave it. */
 export type Slot =
   | { readonly of: "text"; readonly piece: Piece }
   | { readonly of: "reasoning"; readonly piece: Piece }
@@ -145,7 +143,6 @@ export const withItemsRan = (
   })
 }
 
-/** The slots of a finished turn as what is kept of them. */
 export class Kept {
   readonly calls: Array<ProposedCall> = []
   units = 0
@@ -153,11 +150,9 @@ export class Kept {
   private readonly generated: Array<FileInput> = []
   private readonly parts: Array<TurnPart> = []
   private readonly used = new Set<string>()
-  /** Is there anything that belongs to its provider alone? */
   private owned = false
   private readonly step: number
   private readonly madeUp: RegExp | undefined
-  /** Did the turn end as its model meant it to? */
   private readonly ended: boolean
 
   constructor(step: number, madeUp: RegExp | undefined, ended: boolean) {
