@@ -6,12 +6,12 @@ import { Context } from "effect"
 import type { Effect, Scope } from "effect"
 import type { Address, RunId, Tenant } from "../src/value/Ids.ts"
 import type { AnchorKind } from "../src/memory/MemoryAnchors.ts"
-import type { MemoryRefused } from "../src/memory/MemoryRefused.ts"
 import type {
   MemoryId,
+  MemoryOrigin,
+  MemoryRefused,
   MemoryRow,
   MemoryTier,
-  MemoryOrigin,
   Typology
 } from "../src/memory/MemoryRow.ts"
 import type { RecalledLine } from "../src/memory/RecalledLines.ts"

@@ -8,9 +8,9 @@ import type { Effect } from "effect"
 import type { AgentName, Tenant } from "../src/value/Ids.ts"
 import type { ErasedMemories } from "../src/erasure/Erasure.ts"
 import type { CanonicalText } from "../src/memory/CanonicalText.ts"
-import type { MemoryRefused } from "../src/memory/MemoryRefused.ts"
 import type {
   MemoryId,
+  MemoryRefused,
   MemoryRow,
   MemoryScope,
   MemoryTier,

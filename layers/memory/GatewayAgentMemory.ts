@@ -17,14 +17,19 @@ import {
   persistentScope,
   sessionScope
 } from "../../src/memory/MemoryAnchors.ts"
-import { MemoryRefused, noSuchMemory, supersedingFault } from "../../src/memory/MemoryRefused.ts"
 import type {
   MemoryOrigin,
   MemoryRow,
   MemoryScope,
   NewMemoryRow
 } from "../../src/memory/MemoryRow.ts"
-import { MemoryId, typologyOf } from "../../src/memory/MemoryRow.ts"
+import {
+  MemoryId,
+  MemoryRefused,
+  noSuchMemory,
+  supersedingFault,
+  typologyOf
+} from "../../src/memory/MemoryRow.ts"
 import type { RowFacts } from "../../src/memory/RowFacts.ts"
 import { factsOf } from "../../src/memory/RowFacts.ts"
 import type { Direction } from "../../src/memory/TextVector.ts"

@@ -9,6 +9,7 @@ import type { MemoryRow, MemoryScope, NewMemoryRow } from "../../src/memory/Memo
 import {
   MemoryName,
   MemoryOrigin,
+  MemoryRefused,
   MemoryTier,
   textFault,
   Typology,
@@ -22,7 +23,6 @@ import {
   placeOfMemory,
   sessionScope
 } from "../../src/memory/MemoryAnchors.ts"
-import { MemoryRefused } from "../../src/memory/MemoryRefused.ts"
 import { comparableText, holds, isDuplicate } from "../../src/memory/NearDuplicate.ts"
 import { hasMemoryMark } from "../../src/memory/RecalledLines.ts"
 import { factsOf } from "../../src/memory/RowFacts.ts"

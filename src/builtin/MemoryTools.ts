@@ -6,7 +6,7 @@
 import { Schema } from "effect"
 import { ToolPolicyError, ToolUserError } from "../error/ToolError.ts"
 import type { ToolError } from "../error/ToolError.ts"
-import type { MemoryRefused } from "../memory/MemoryRefused.ts"
+import type { MemoryRefused } from "../memory/MemoryRow.ts"
 import { MemoryId, MemoryName, MemoryTier, text_units_max } from "../memory/MemoryRow.ts"
 
 const namespace = "memory"

@@ -11,14 +11,15 @@
  * ```
  *
  * A node runs when the nodes whose results it reads, and those that it names in `after`, have ended. Nodes that do not
- * depend on each other run at the same time. Contradictions are found when the graph is loaded.
+ * depend on each other run at the same time. Contradictions are found when the graph is loaded. As an agent, a graph has the tools of
+ * its nodes, and computes its turns.
  */
-import { Cause, Effect, Exit, Result, Schema } from "effect"
 import type { SchemaIssue } from "effect"
+import { Cause, Effect, Exit, Result, Schema } from "effect"
 import { truncateUnits } from "../value/CutText.ts"
 import { Capability } from "../capability/Capability.ts"
-import { canonical } from "../value/Canonical.ts"
 import type { Json } from "../value/Canonical.ts"
+import { canonical } from "../value/Canonical.ts"
 import { excess_message, firstSchemaIssue, refusalText } from "../schema/SchemaIssues.ts"
 import { bounds_default, isWithinBounds } from "../value/BoundedJson.ts"
 import { AgentName } from "../value/Ids.ts"
@@ -26,6 +27,9 @@ import { isObject } from "../value/PlainObject.ts"
 import { didYouMean } from "../value/Nearest.ts"
 import { jsonSchemaInput } from "../tool/ToolCodec.ts"
 import { malformedTemplate, pathsReadBy } from "./StateTemplate.ts"
+import { AgentSpec } from "../agent/AgentSpec.ts"
+import { repairs_max } from "../run/AnswerSchema.ts"
+import { RunLimits } from "../run/RunLimits.ts"
 
 /** An invalid graph: the node and the field at fault, and the fix. */
 export class GraphRefused extends Schema.TaggedError<GraphRefused>()("GraphRefused", {
@@ -348,3 +352,38 @@ export const loadGraph = Effect.fnUntraced(function* (
 
 /** The canonical text of a graph, by which a changed graph is recognised. */
 export const graphText = ({ spec }: ToolGraph): string => canonical(spec)
+
+/** The name of the model that every graph has: none. Its turns cost nothing. */
+export const graph_model = "troupe/graph"
+
+/** No graph is stopped half-way by what bounds a model: each node runs once, and is asked about once unless a person revises. */
+const limitsOf = ({ spec: { nodes } }: ToolGraph): RunLimits => {
+  const usual = RunLimits.make({})
+  return RunLimits.make({
+    // Of nodes with equal calls each has a turn of its own.
+    steps_max: nodes.length + 1 + repairs_max,
+    writes_max: Math.max(usual.writes_max, nodes.length),
+    questions_max: Math.max(usual.questions_max, 2 * nodes.length)
+  })
+}
+
+/**
+ * The agent of a graph, to be added to a runtime's agents. Its message is the graph's initial state as JSON. A run that
+ * began with another graph of this name fails when it is resumed.
+ */
+export const graphAgent = (graph: ToolGraph): AgentSpec => {
+  const { capabilities, description = "", input = { type: "object" }, name } = graph.spec
+  return AgentSpec.make({
+    name,
+    description,
+    takes: input,
+    instructions: graphText(graph),
+    tools: [...new Set(graph.waves.flat().map(({ tool }) => tool))],
+    model: graph_model,
+    limits: limitsOf(graph),
+    on_change: "fail",
+    history_tokens_max: 0,
+    context_tokens_max: 10_000_000,
+    ...(capabilities === undefined ? undefined : { capabilities })
+  })
+}

@@ -20,8 +20,7 @@ import { didYouMean, strayMembers, suggestNames } from "../../src/value/Nearest.
 import { cleanResult, sanitiseText } from "../../src/tool/Sanitise.ts"
 import { timeoutMs } from "../../src/semstreams/ToolTimeout.ts"
 import { statedRateLimit } from "../../layers/model/wire/RateLimitHeaders.ts"
-import { isTooLong } from "../../layers/model/wire/ErrorReason.ts"
-import { errorOfThrown } from "../../layers/model/wire/ProviderError.ts"
+import { errorOfThrown, isTooLong } from "../../layers/model/wire/ProviderError.ts"
 import { parseCursor } from "../../layers/http/stream/EventStream.ts"
 import { Result } from "effect"
 

@@ -49,7 +49,7 @@ import type {
   McpPinConflict,
   McpToolNotFound
 } from "../../../src/mcp/McpPin.ts"
-import type { MemoryRefused } from "../../../src/memory/MemoryRefused.ts"
+import type { MemoryRefused } from "../../../src/memory/MemoryRow.ts"
 import type { AnchorMismatch } from "../../../src/memory/MemoryAnchors.ts"
 import type {
   AuthorizationNotFound,

@@ -18,9 +18,16 @@ import { withDefaults } from "../../../src/value/PlainObject.ts"
 import { wellFormed } from "../../../src/value/CutText.ts"
 import { sinceBytes } from "../wire/JudgedAnswer.ts"
 import { isToolResult } from "../wire/TurnCollectors.ts"
-import { isUnreadableCall, unreadableArguments, unreadableTurn } from "../wire/ErrorReason.ts"
 import type { Redaction } from "../wire/ProviderError.ts"
-import { errorOfEvent, errorOfThrown, exceptionIn, safeSentence } from "../wire/ProviderError.ts"
+import {
+  errorOfEvent,
+  errorOfThrown,
+  exceptionIn,
+  isUnreadableCall,
+  safeSentence,
+  unreadableArguments,
+  unreadableTurn
+} from "../wire/ProviderError.ts"
 import { optionRefused, toOptions } from "../wire/ProviderPrompt.ts"
 import type { ProviderHabits } from "../wire/ProviderHabits.ts"
 import { dropsEvents } from "../wire/ProviderHabits.ts"

@@ -15,8 +15,12 @@ import { ModelError, ModelGateway } from "../../../services/ModelGateway.ts"
 import { defined, withDefaults } from "../../../src/value/PlainObject.ts"
 import type { StreamedPart } from "./LanguageModelParts.ts"
 import { partOf } from "./LanguageModelParts.ts"
-import { isUnreadableCall, unreadableTurn } from "../wire/ErrorReason.ts"
-import { errorOfEvent, safeSentence } from "../wire/ProviderError.ts"
+import {
+  errorOfEvent,
+  isUnreadableCall,
+  safeSentence,
+  unreadableTurn
+} from "../wire/ProviderError.ts"
 import { toOptions } from "../wire/ProviderPrompt.ts"
 import type { AnswerHeaders } from "../wire/RateLimitHeaders.ts"
 import { AnswerHeard } from "../wire/RateLimitHeaders.ts"

@@ -1,16 +1,17 @@
 /**
- * Classifies errors that a provider's client throws or streams. The kept text contains the provider's own reason if it gave one,
- * but no address, key or body.
+ * Classifies errors that a provider's client throws or streams. Each provider words them differently, and some have a meaning of
+ * their own: a filtered prompt, one that is too long, and a call that could not be parsed. The kept text contains the provider's own
+ * reason if it gave one, but no address, key or body.
  */
 import { APICallError, LoadAPIKeyError, UnsupportedFunctionalityError } from "@ai-sdk/provider"
 import { Result } from "effect"
 import { truncateUnits } from "../../../src/value/CutText.ts"
 import { bounds_carried, readJson } from "../../../src/value/BoundedJson.ts"
-import { media_unsupported, ModelError } from "../../../services/ModelGateway.ts"
 import type { ModelErrorKind } from "../../../services/ModelGateway.ts"
-import { isFiltered, reasonOf as ownReason, withGeneration } from "./ErrorReason.ts"
+import { media_unsupported, ModelError } from "../../../services/ModelGateway.ts"
 import { answerRefused } from "./JudgedAnswer.ts"
 import { statedRateLimit } from "./RateLimitHeaders.ts"
+import type { Turn } from "../../../src/run/RunDecider.ts"
 
 type Kind = typeof ModelErrorKind.Type
 
@@ -317,3 +318,78 @@ export const errorOfEvent = (event: unknown, redaction: Redaction, now: number):
     ...(kind === "transient" && after !== undefined ? { retry_after_ms: after } : undefined)
   })
 }
+
+/** Documented by OpenAI, Anthropic, Amazon, Google, Mistral, vLLM and llama.cpp. */
+const codes =
+  /^(context_length_exceeded|exceed_context_size_error|model_max_prompt_tokens_exceeded)$/i
+
+const words: ReadonlyArray<RegExp> = [
+  /(prompt|input) is too long/i,
+  /maximum context length/i,
+  /exceeds? (the )?(model's )?(available )?context (window|size|limit|length)/i,
+  /input token count .{0,40}exceeds the maximum number of tokens/i,
+  /too (long|large) for (the )?model.{0,60}context/i,
+  /reduce the length of the messages/i
+]
+
+/** Whether an error says that the prompt is too long. `names` are the provider's codes, `text` is its reason. */
+export const isTooLong = (names: ReadonlyArray<unknown>, text: string): boolean =>
+  names.some((name) => typeof name === "string" && codes.test(name)) ||
+  words.some((each) => each.test(text))
+
+type Entry = Readonly<Record<string, unknown>>
+
+const filterNames =
+  /^(content_filter|content_policy_violation|ResponsibleAIPolicyViolation|moderation_blocked|data_inspection_failed)$/i
+
+/** Whether a moderation refused the prompt. OpenRouter says who flagged it, and why, in the error's metadata. */
+const isModerated = (error: Entry): boolean => {
+  const metadata = record(error["metadata"]) ?? {}
+  return "flagged_input" in metadata || Array.isArray(metadata["reasons"])
+}
+
+/** Whether the prompt was filtered. `names` are the provider's codes. */
+const isFiltered = (error: Entry, names: ReadonlyArray<string>): boolean =>
+  isModerated(error) ||
+  [...names, record(error["innererror"])?.["code"]].some(
+    (name) => typeof name === "string" && filterNames.test(name)
+  )
+
+const isUseFailed = (names: ReadonlyArray<string>): boolean =>
+  names.some((name) => /^tool_use_failed$/i.test(name))
+
+const ownReason = (
+  error: Entry,
+  names: ReadonlyArray<string>,
+  text: string
+): { readonly reason?: string } => {
+  if (isUseFailed(names)) return { reason: "tool_use_failed" }
+  if (isFiltered(error, names)) return { reason: "content_filter" }
+  return isTooLong(names, text) ? { reason: "context_length" } : {}
+}
+
+/** The provider's message about a call that it could not parse, with the text that the model wrote. */
+const withGeneration = (error: Entry, text: string): string => {
+  const written = error["failed_generation"]
+  return typeof written === "string" && written !== "" ? `${text} ${written}` : text
+}
+
+/** A call whose arguments stopped the client. */
+export const unreadableArguments = (text: string): ModelError =>
+  new ModelError({
+    kind: "refused",
+    reason: "tool_use_failed",
+    message: `the arguments of a call were not JSON: ${text}`
+  })
+
+export const isUnreadableCall = (error: ModelError): boolean => error.reason === "tool_use_failed"
+
+/** A turn with a malformed call. The model gets the error as its result and is asked again, within the bound on mistakes. */
+export const unreadableTurn = (error: ModelError, model: string): Turn => ({
+  text: "",
+  calls: [],
+  finish: "other",
+  finish_raw: "tool_use_failed",
+  unreadable: error.message,
+  model
+})
