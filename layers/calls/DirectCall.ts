@@ -211,13 +211,11 @@ const checkBody = (
       notSent("POST_MERGE_SCHEMA", "a field that is filled in does not fit the endpoint")
     )
   }
-  return Effect.fail(
-    new ToolUserError({
-      kind: "invalid_args",
-      reason: "POST_MERGE_SCHEMA",
-      message: `${what} was not sent: ${truncateUnits(refusalText(error), 500)}`
-    })
-  )
+  return new ToolUserError({
+    kind: "invalid_args",
+    reason: "POST_MERGE_SCHEMA",
+    message: `${what} was not sent: ${truncateUnits(refusalText(error), 500)}`
+  })
 }
 
 /** The revision that was filled in for the call; undefined if none was, as in a worker of another process. */

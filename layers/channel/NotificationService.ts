@@ -218,17 +218,14 @@ const whole = (
     Effect.catchDefect((defect) =>
       Effect.andThen(
         Effect.logError(`the adapter of the channel ${name} threw`, defect),
-        Effect.fail(
-          new DeliveryFailed({
-            message: `the adapter threw: ${defect instanceof Error ? defect.message : "something that is no error"}`
-          })
-        )
+        new DeliveryFailed({
+          message: `the adapter threw: ${defect instanceof Error ? defect.message : "something that is no error"}`
+        })
       )
     ),
     Effect.timeoutOrElse({
       duration: deliver_ms,
-      orElse: () =>
-        Effect.fail(new DeliveryFailed({ message: `no answer within ${deliver_ms} ms` }))
+      orElse: () => new DeliveryFailed({ message: `no answer within ${deliver_ms} ms` })
     })
   )
 

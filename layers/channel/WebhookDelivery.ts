@@ -58,12 +58,10 @@ const rangesOf = (texts: ReadonlyArray<string>) =>
 const secret_prefix = "whsec_"
 const key_bytes = { min: 24, max: 64 }
 
-const bad_secret = Effect.fail(
-  new WebhookMisconfigured({
-    field: "secret",
-    message: `It is a Redacted ${secret_prefix} with ${key_bytes.min} to ${key_bytes.max} bytes in base64, or several.`
-  })
-)
+const bad_secret = new WebhookMisconfigured({
+  field: "secret",
+  message: `It is a Redacted ${secret_prefix} with ${key_bytes.min} to ${key_bytes.max} bytes in base64, or several.`
+})
 
 const keyOf = (secret: Redacted.Redacted): Effect.Effect<Uint8Array, WebhookMisconfigured> => {
   const given: unknown = Redacted.isRedacted(secret) ? Redacted.value(secret) : undefined
@@ -177,11 +175,9 @@ export const handlers: Effect.Effect<RoomHandlers, WebhookMisconfigured, Webhook
           Effect.timeoutOrElse({
             duration: timeout_ms,
             orElse: () =>
-              Effect.fail(
-                new DeliveryFailed({
-                  message: `the receiver did not answer within ${timeout_ms} ms`
-                })
-              )
+              new DeliveryFailed({
+                message: `the receiver did not answer within ${timeout_ms} ms`
+              })
           })
         )
         const wait = waitOf(response.headers["retry-after"], yield* Clock.currentTimeMillis)

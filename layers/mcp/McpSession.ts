@@ -37,12 +37,10 @@ const connectAndList = (sdk: Sdk, offers: Offers, events: ConnectionEvents) =>
     Effect.timeoutOrElse({
       duration: connectTimeout(offers.server),
       orElse: () =>
-        Effect.fail(
-          new McpServerUnavailable({
-            server: offers.server.namespace,
-            message: `it did not answer in time (connect_timeout_ms is ${connectTimeout(offers.server)})`
-          })
-        )
+        new McpServerUnavailable({
+          server: offers.server.namespace,
+          message: `it did not answer in time (connect_timeout_ms is ${connectTimeout(offers.server)})`
+        })
     })
   )
 

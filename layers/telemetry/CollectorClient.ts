@@ -16,11 +16,9 @@ export const timeoutOf = (variable: string | undefined): number =>
   /^[1-9]\d{0,8}$/.test(variable ?? "") ? Number(variable) : timeout_ms_default
 
 const failure = (request: HttpClientRequest.HttpClientRequest, description: string) =>
-  Effect.fail(
-    new HttpClientError.HttpClientError({
-      reason: new HttpClientError.TransportError({ request, description })
-    })
-  )
+  new HttpClientError.HttpClientError({
+    reason: new HttpClientError.TransportError({ request, description })
+  })
 
 /** Traces, metrics or logs. The rest of the URL is not logged: it may hold a key. */
 const signalOf = (url: string): string => /(traces|metrics|logs)\/?$/.exec(url)?.[1] ?? "telemetry"

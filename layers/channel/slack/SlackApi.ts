@@ -157,9 +157,7 @@ export const makeSlackCall: Effect.Effect<SlackCall, SlackMisconfigured, SlackCo
           Effect.timeoutOrElse({
             duration: timeout_ms,
             orElse: () =>
-              Effect.fail(
-                new DeliveryFailed({ message: `Slack did not answer within ${timeout_ms} ms` })
-              )
+              new DeliveryFailed({ message: `Slack did not answer within ${timeout_ms} ms` })
           })
         )
       },

@@ -114,8 +114,9 @@ export class ProviderLimiter {
       this.#grant(now)
       if (ticket.state === "waiting" && this.#line.length > this.#limits.queue_max) {
         this.#leave(ticket, now)
-        return Effect.fail(
-          limited("queue_full", `${this.#limits.queue_max} requests wait for ${this.#name} already`)
+        return limited(
+          "queue_full",
+          `${this.#limits.queue_max} requests wait for ${this.#name} already`
         )
       }
       return Effect.succeed(ticket)

@@ -89,12 +89,10 @@ const attempt = (services: Services, model: PlannedModel, progress: Progress) =>
       Effect.timeoutOrElse({
         duration: retry.attempt_timeout_ms,
         orElse: () =>
-          Effect.fail(
-            new ModelError({
-              kind: "transient",
-              message: `${model.name} did not answer within ${retry.attempt_timeout_ms} ms`
-            })
-          )
+          new ModelError({
+            kind: "transient",
+            message: `${model.name} did not answer within ${retry.attempt_timeout_ms} ms`
+          })
       }),
       breaker.execute({ key: model.name, classify: outcomeOf }),
       Effect.provideService(AnswerHeard, (headers) => {

@@ -35,12 +35,10 @@ const only = (
   turn: (request, sink) =>
     request.model === undefined || request.model === modelId
       ? inner.turn(request, sink)
-      : Effect.fail(
-          new ModelError({
-            kind: "configuration",
-            message: `there is no model ${request.model}: add it to the \`model\` of the start`
-          })
-        )
+      : new ModelError({
+          kind: "configuration",
+          message: `there is no model ${request.model}: add it to the \`model\` of the start`
+        })
 })
 
 const ofObject = (model: LanguageModelV4): Omit<PlannedModel, "name"> => ({

@@ -125,11 +125,9 @@ export const recordedTurns = (
 ): Effect.Effect<ReadonlyArray<RecordedTurn>, CassetteUnreadable> =>
   Effect.flatMap(tape.lines, (lines) =>
     lines.length > bounds.turns_max
-      ? Effect.fail(
-          new CassetteUnreadable({
-            message: `the recording holds more than ${bounds.turns_max} turns`
-          })
-        )
+      ? new CassetteUnreadable({
+          message: `the recording holds more than ${bounds.turns_max} turns`
+        })
       : Effect.forEach(lines, (line, index) =>
           Effect.mapError(
             decode(line),

@@ -39,12 +39,10 @@ export const refusingLeftTools =
     )
     return left === undefined
       ? warn(model, warnings)
-      : Effect.fail(
-          new ModelError({
-            kind: "configuration",
-            message: truncateUnits(`the client of the model ${model} says: ${textOf(left)}`, 500)
-          })
-        )
+      : new ModelError({
+          kind: "configuration",
+          message: truncateUnits(`the client of the model ${model} says: ${textOf(left)}`, 500)
+        })
   }
 
 /** Logs each warning about a model once; at most 200 of them. */
