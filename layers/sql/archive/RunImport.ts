@@ -8,6 +8,7 @@ import type { SqlError } from "effect/sql"
 import type { StoreError } from "../../../services/StoreError.ts"
 import { ConversationId, RunId, Tenant } from "../../../src/value/Ids.ts"
 import { rowReader } from "../engine/DecodedRows.ts"
+import { isWhole } from "../engine/EventRows.ts"
 import * as Migrations from "../engine/Migrations.ts"
 import { inTransaction } from "../engine/SqlFailure.ts"
 import type { ArchiveUnusable, Lines, ArchivedTable, ArchiveLine } from "./ArchiveFile.ts"
@@ -203,10 +204,8 @@ const insertPiece = Effect.fnUntraced(function* (
 })
 
 /** Whether the run has its head, its task and all of its events: otherwise an existing row has the key of one of its rows. */
-const isWhole = `SELECT count(*)::int4 AS n FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
-    JOIN troupe.agent_tasks t ON t.id = r.run_id
-  WHERE r.run_id = $1::uuid
-    AND r.length = (SELECT count(*) FROM troupe.run_events e WHERE e.run_id = $1::uuid AND e.seq < r.length)`
+const whole_runs = `SELECT count(*)::int4 AS n FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
+  WHERE r.run_id = $1::uuid AND ${isWhole("r")}`
 
 /**
  * Imports the lines of one run. Gives the line after them. Fails with InTheWay after the last one if a row conflicted with an
@@ -230,7 +229,7 @@ const importRun = Effect.fnUntraced(function* (
     const line = yield* lines.next
     if (line === undefined) return yield* refuse(first, "the archive ends before its last line")
     if (line.kind === "run" || line.kind === "end") {
-      if (known === 0 && (yield* count(sql, isWhole, [run.run_id])) !== 1) {
+      if (known === 0 && (yield* count(sql, whole_runs, [run.run_id])) !== 1) {
         return yield* new InTheWay({ run: run.run_id, next: line })
       }
       // Another import may have inserted it meanwhile.

@@ -56,11 +56,15 @@ const tries_max = 3
 const senderText = ({ by, roles }: NewTask): string =>
   JSON.stringify(roles === undefined ? by : { id: by, roles })
 
-/** The column `trace_id`: only the id of the trace if the message has only a text, otherwise an object. */
+/**
+ * The column `trace_id`: only the id of the trace if the message has only a text, otherwise an object, in which statements look for
+ * the agent behind the trace (`StoredText.ts`).
+ */
 const traceText = (task: NewTask): string => {
-  const extras = extrasOf(task)
+  const { agent, ...extras } = extrasOf(task)
   const { trace_id } = task
-  return JSON.stringify(Object.keys(extras).length === 0 ? trace_id : { trace_id, ...extras })
+  const isBare = agent === undefined && Object.keys(extras).length === 0
+  return JSON.stringify(isBare ? trace_id : { trace_id, agent, ...extras })
 }
 
 const textOf = (value: string | undefined): string =>
