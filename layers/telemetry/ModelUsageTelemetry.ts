@@ -4,8 +4,8 @@
  */
 import { Effect, Layer, Metric } from "effect"
 import { totalMetric } from "../../src/value/Telemetry.ts"
-import type { ModelTurnObserver, ModelUsed } from "../../services/ModelTurnObserver.ts"
-import { ModelTurnObservers } from "../../services/ModelTurnObserver.ts"
+import type { ModelTurnObserver, ModelUsed } from "../../services/RunObserver.ts"
+import { ModelTurnObservers } from "../../services/RunObserver.ts"
 
 const tokens_total = totalMetric(
   "troupe_model_tokens_total",

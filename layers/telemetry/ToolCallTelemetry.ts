@@ -7,12 +7,18 @@ import { calls_unknown_total, totalMetric } from "../../src/value/Telemetry.ts"
 import { ToolErrorKind } from "../../src/error/ToolError.ts"
 import { logText } from "../../src/value/InvisibleText.ts"
 import type { ToolCompleted } from "../../src/tool/CallRecord.ts"
-import type { ToolAttempt, ToolAttemptObserver } from "../../services/ToolAttemptObserver.ts"
-import { ToolAttemptObservers } from "../../services/ToolAttemptObserver.ts"
-import type { ToolCallObserver } from "../../services/ToolCallObserver.ts"
-import { ToolCallObservers } from "../../services/ToolCallObserver.ts"
-import type { RunFact, RunObserver } from "../../services/RunObserver.ts"
-import { RunObservers } from "../../services/RunObserver.ts"
+import type {
+  ToolAttempt,
+  ToolAttemptObserver,
+  ToolCallObserver,
+  RunFact,
+  RunObserver
+} from "../../services/RunObserver.ts"
+import {
+  ToolAttemptObservers,
+  ToolCallObservers,
+  RunObservers
+} from "../../services/RunObserver.ts"
 
 type About = Readonly<Record<string, string | number>>
 

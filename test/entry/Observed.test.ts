@@ -1,14 +1,14 @@
 /** Functions of an application that are called with what is over (`observe`). */
 import { assert, describe, it } from "vitest"
-import type { ObserversInput } from "../../layers/compose/entries/Embed.ts"
-import { start } from "../../layers/compose/entries/Embed.ts"
-import { call, layer as scripted, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
-import type { ModelUsed } from "../../services/ModelTurnObserver.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { Tenant } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/principal/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { ToolCompleted } from "../../src/tool/CallRecord.ts"
+import type { ModelUsed } from "../../services/RunObserver.ts"
+import type { ObserversInput } from "../../layers/compose/entries/Embed.ts"
+import { start } from "../../layers/compose/entries/Embed.ts"
+import { call, layer as scripted, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 
 const look = tool(
   { namespace: "shop", name: "look", description: "Looks.", side_effects: "read" },

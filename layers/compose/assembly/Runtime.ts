@@ -36,12 +36,12 @@ import type { SubjectErasure } from "../../../services/SubjectErasure.ts"
 import { TaskDispatch } from "../../../services/TaskDispatch.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import type { TaskStore } from "../../../services/TaskStore.ts"
-import type { ToolStops } from "../../../services/ToolStops.ts"
 import { dispatched_topic } from "../../../services/TaskStore.ts"
+import type { ToolStops } from "../../../services/ToolStops.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import * as CheckedAgents from "../../runtime/directory/CheckedAgents.ts"
 import * as DeclaredPriceBook from "../../runtime/directory/DeclaredPriceBook.ts"
-import * as JournalAudit from "../../runtime/actor/JournalAudit.ts"
+import * as Recovery from "../../runtime/actor/Recovery.ts"
 import * as LocalAgentDirectory from "../../runtime/directory/LocalAgentDirectory.ts"
 import * as LocalAgentRuntime from "../../runtime/actor/LocalAgentRuntime.ts"
 import * as LocalApprovalDesk from "../../runtime/approval/LocalApprovalDesk.ts"
@@ -187,7 +187,7 @@ const make = <E, R>(options: Options<E, R>) => {
     Layer.provide(crypto)
   )
   return drainOnClose.pipe(
-    Layer.provideMerge(Layer.merge(relay, JournalAudit.layer)),
+    Layer.provideMerge(Layer.merge(relay, Recovery.audit)),
     Layer.provideMerge(runtime)
   )
 }

@@ -2,10 +2,8 @@
  * What observes calls and model turns: functions of an application, for its own metrics and logs, and the recorder.
  */
 import { Effect, Layer, Schema } from "effect"
-import type { ModelTurnObserver } from "../../../services/ModelTurnObserver.ts"
-import { ModelTurnObservers } from "../../../services/ModelTurnObserver.ts"
-import type { ToolCallObserver } from "../../../services/ToolCallObserver.ts"
-import { ToolCallObservers } from "../../../services/ToolCallObserver.ts"
+import type { ModelTurnObserver, ToolCallObserver } from "../../../services/RunObserver.ts"
+import { ModelTurnObservers, ToolCallObservers } from "../../../services/RunObserver.ts"
 import { func } from "./OptionShapes.ts"
 
 /**

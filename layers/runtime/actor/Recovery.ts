@@ -7,8 +7,8 @@
  * - A run that waits only for people is *adopted*: this process is its owner and keeps one entry of it (parked). The
  *   decision amends it; the amendment starts its actor.
  */
-import { Effect } from "effect"
 import type { Scope } from "effect"
+import { Effect, Layer } from "effect"
 import type { RunId } from "../../../src/value/Ids.ts"
 import { actorKey } from "../../../src/value/Ids.ts"
 import type { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
@@ -16,11 +16,13 @@ import type { Owners } from "../../../services/Owners.ts"
 import type { JournalError } from "../../../services/RunJournal.ts"
 import type { Claimant, RunNews } from "../../../services/RunNews.ts"
 import type { Claim } from "../../../services/RunOwnership.ts"
+import { beginQuarantineCounter, RunQuarantine } from "../../../services/RunQuarantine.ts"
 import { channelKey } from "../feed/ChannelKey.ts"
 import { wakeRun } from "../loop/RunWakeup.ts"
 import type { ActorFibers } from "./ActorFibers.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import { startPeriodic } from "../fiber/Periodic.ts"
+import { RuntimeConfig } from "./RuntimeConfig.ts"
 
 interface Actors {
   readonly host: ActorHost
@@ -143,3 +145,28 @@ export const start = Effect.fnUntraced(function* ({
   })
   yield* recover
 })
+
+/** Audited runs of one page, and the time between two of them. */
+const page_max = 200
+const pause_ms = 20
+
+const makeAudit = Effect.gen(function* () {
+  yield* beginQuarantineCounter
+  const quarantine = yield* RunQuarantine
+  const { audit_first_ms, audit_ms } = yield* RuntimeConfig
+  const pages = Effect.gen(function* () {
+    let after: RunId | undefined
+    do {
+      if (after !== undefined) yield* Effect.sleep(pause_ms)
+      after = yield* quarantine.audit(page_max, after)
+    } while (after !== undefined)
+  })
+  yield* startPeriodic(audit_ms, pages, audit_first_ms)
+})
+
+/**
+ * Audits the runs that are not over, `audit_first_ms` after the start and then every `audit_ms`: a journal with a gap is put in
+ * quarantine before anybody waits for it, and a lost record of a question is written again. In small pages, and not while a start
+ * recovers its runs, so that no run waits for the audit.
+ */
+export const audit: Layer.Layer<never, never, RunQuarantine> = Layer.effectDiscard(makeAudit)

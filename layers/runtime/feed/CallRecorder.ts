@@ -4,14 +4,12 @@
  * most `stop_ms`.
  */
 import { Cause, Clock, Context, Effect, Exit, Fiber, Latch, Layer, Schema, Scope } from "effect"
-import { CallRecords } from "../../../services/CallRecords.ts"
-import type { StoreError } from "../../../services/StoreError.ts"
-import type { ToolAttemptObserver } from "../../../services/ToolAttemptObserver.ts"
-import { ToolAttemptObservers } from "../../../services/ToolAttemptObserver.ts"
-import type { ToolCallObserver } from "../../../services/ToolCallObserver.ts"
-import { ToolCallObservers } from "../../../services/ToolCallObserver.ts"
 import type { CallRecord } from "../../../src/tool/CallRecord.ts"
 import { recordOf, recordOfRetried, recordWeightOf } from "../../../src/tool/CallRecord.ts"
+import { CallRecords } from "../../../services/CallRecords.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
+import type { ToolAttemptObserver, ToolCallObserver } from "../../../services/RunObserver.ts"
+import { ToolAttemptObservers, ToolCallObservers } from "../../../services/RunObserver.ts"
 
 /** The stop ended before every waiting record was stored; `left` were not. */
 export class RecordingTimeout extends Schema.TaggedError<RecordingTimeout>()("RecordingTimeout", {

@@ -16,12 +16,17 @@ import { toolCompletedOf } from "../../../src/tool/CallRecord.ts"
 import { calls_unknown_total } from "../../../src/value/Telemetry.ts"
 import type { RunJournal } from "../../../services/RunJournal.ts"
 import { JournalError } from "../../../services/RunJournal.ts"
-import type { ModelTurnObserver, ModelUsed } from "../../../services/ModelTurnObserver.ts"
-import { ModelTurnObservers } from "../../../services/ModelTurnObserver.ts"
-import type { ToolCallObserver } from "../../../services/ToolCallObserver.ts"
-import { ToolCallObservers } from "../../../services/ToolCallObserver.ts"
-import type { RunObserver } from "../../../services/RunObserver.ts"
-import { RunObservers } from "../../../services/RunObserver.ts"
+import type {
+  ModelTurnObserver,
+  ModelUsed,
+  ToolCallObserver,
+  RunObserver
+} from "../../../services/RunObserver.ts"
+import {
+  ModelTurnObservers,
+  ToolCallObservers,
+  RunObservers
+} from "../../../services/RunObserver.ts"
 import { callCatching } from "../fiber/Catching.ts"
 import { exceptionBehind } from "../tool/FailedOutcome.ts"
 import type { ReportFault } from "../tool/FaultReport.ts"
