@@ -2,7 +2,7 @@
  * The claim loop: how a process takes items from a durable queue that it shares with other processes, and works on them.
  * It claims as many due items as it has room for, each claim under a name of its own and for a lease, and works on each
  * item in a fiber of its own. What became of an item is reported to the queue, with retries for the length of the lease
- * while the store does not answer (`ResilientClaims`). When a claim found nothing, the loop waits for a wakeup, for the time at
+ * while the store does not answer (`makeResilientClaims`). When a claim found nothing, the loop waits for a wakeup, for the time at
  * which the next item is due, or for `sweep_ms`, whichever comes first. When its scope closes it claims nothing more, waits
  * up to `stop_ms` for the items in flight, and then interrupts them.
  */
