@@ -16,22 +16,26 @@ class Undo extends Context.Service<Undo, Array<() => void>>()("troupe/layers/eph
 const nameOf = (row: Row, columns: ReadonlyArray<string>): string =>
   JSON.stringify(columns.map((column) => row[column] ?? null))
 
-const holds = (cell: Cell, test: Test): boolean => {
-  if (typeof test !== "object" || test === null) return cell === test
+/** Whether a cell passes a test. No comparison holds for null. */
+const passing = (test: Test): ((cell: Cell) => boolean) => {
+  if (typeof test !== "object" || test === null) return (cell) => cell === test
   const [how, given] = test
-  if (cell === null) return false
-  if (how === "not") return true
-  if (how === "in") return given.some((each) => each === cell)
-  if (how === "<") return cell < given
-  return how === ">" ? cell > given : cell >= given
+  if (how === "in") {
+    const cells = new Set<Cell>(given)
+    return (cell) => cells.has(cell)
+  }
+  if (how === "not") return (cell) => cell !== null
+  if (how === "<") return (cell) => cell !== null && cell < given
+  if (how === ">") return (cell) => cell !== null && cell > given
+  return (cell) => cell !== null && cell >= given
 }
 
 /** Whether a row passes these tests. */
 const fitting = (where: Where): ((row: Row) => boolean) => {
-  const tests = Object.entries(where).filter(
-    (each): each is [string, Test] => each[1] !== undefined
+  const tests = Object.entries(where).flatMap(([name, test]) =>
+    test === undefined ? [] : [{ name, passes: passing(test) }]
   )
-  return (row) => tests.every(([name, test]) => holds(row[name] ?? null, test))
+  return (row) => tests.every(({ name, passes }) => passes(row[name] ?? null))
 }
 
 const placeOf = (row: Row, column: string): Cell =>

@@ -13,7 +13,7 @@ import { hidden, int8, json, place, said, table, tableRows, text, uuid } from ".
 const page_max = 500
 
 /** Names come from models and may contain any character. */
-const callRecords = table({
+export const callRecords = table({
   name: "call_records",
   what: "records of calls",
   key: ["key"],

@@ -15,15 +15,35 @@ import type { Outbox } from "../../services/Outbox.ts"
 import type { Rows } from "../../services/Rows.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import type { ToolStops } from "../../services/ToolStops.ts"
+import { tokens } from "./StoredAccessTokens.ts"
 import * as StoredAccessTokens from "./StoredAccessTokens.ts"
+import { authorizations } from "./StoredAuthorizationRecords.ts"
 import * as StoredAuthorizationRecords from "./StoredAuthorizationRecords.ts"
+import { callRecords } from "./StoredCallRecords.ts"
 import * as StoredCallRecords from "./StoredCallRecords.ts"
+import { channelBindings } from "./StoredChannelBindings.ts"
 import * as StoredChannelBindings from "./StoredChannelBindings.ts"
+import { eventInbox } from "./StoredEventInbox.ts"
 import * as StoredEventInbox from "./StoredEventInbox.ts"
+import { idempotencyKeys } from "./StoredIdempotencyKeys.ts"
 import * as StoredIdempotencyKeys from "./StoredIdempotencyKeys.ts"
 import * as StoredMcpPins from "./StoredMcpPins.ts"
+import { digestItems, notices, preferences } from "./StoredNotices.ts"
 import * as StoredNotices from "./StoredNotices.ts"
 import * as StoredToolStops from "./StoredToolStops.ts"
+
+/** The tables in which a person may stand. What an erasure does there follows from them, on every driver. */
+export const erasedTables = [
+  tokens,
+  authorizations,
+  callRecords,
+  channelBindings,
+  digestItems,
+  eventInbox,
+  idempotencyKeys,
+  notices,
+  preferences
+]
 
 export const layer: Layer.Layer<
   | AccessTokens

@@ -8,6 +8,8 @@ import { Effect, Layer, Redacted } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import * as Migrations from "../../layers/sql/engine/Migrations.ts"
 import * as SemStreamsTables from "../../layers/sql/semstreams/SemStreamsTables.ts"
+import { platformTables } from "../../layers/stores/spectral/platform/PlatformTables.ts"
+import { worldTables } from "../../layers/stores/spectral/worlds/StoredWorlds.ts"
 import * as SpectralTables from "../../layers/sql/spectral/SpectralTables.ts"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
 import type { SqlNotify } from "../../layers/sql/engine/SqlNotify.ts"
@@ -84,7 +86,12 @@ const ready = Effect.gen(function* () {
         Effect.andThen(
           Migrations.run,
           Effect.scoped(
-            Layer.build(Layer.provideMerge(SemStreamsTables.layer, SpectralTables.layer))
+            Layer.build(
+              Layer.provideMerge(
+                SemStreamsTables.layer,
+                SpectralTables.layerOf([...platformTables, ...worldTables])
+              )
+            )
           )
         )
       ),

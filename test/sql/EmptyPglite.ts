@@ -15,6 +15,8 @@ import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import type { SqlNotify } from "../../layers/sql/engine/SqlNotify.ts"
 import { TenantReads } from "../../layers/sql/engine/TenantReads.ts"
 import * as SemStreamsTables from "../../layers/sql/semstreams/SemStreamsTables.ts"
+import { platformTables } from "../../layers/stores/spectral/platform/PlatformTables.ts"
+import { worldTables } from "../../layers/stores/spectral/worlds/StoredWorlds.ts"
 import * as SpectralTables from "../../layers/sql/spectral/SpectralTables.ts"
 import { digestOf, kept } from "./Kept.ts"
 
@@ -31,7 +33,13 @@ const makers = {
     ...["semstreams/migrations", "semstreams/SemStreamsTables.ts"].map((name) =>
       join(engine, "..", name)
     ),
-    ...["spectral/migrations", "spectral/SpectralTables.ts"].map((name) => join(engine, "..", name))
+    ...["spectral/migrations", "spectral/SpectralTables.ts"].map((name) =>
+      join(engine, "..", name)
+    ),
+    // What an erasure does in these tables.
+    ...["semstreams", "spectral/platform", "spectral/worlds"].map((name) =>
+      join(engine, "../../stores", name)
+    )
   ]
 }
 
@@ -65,7 +73,10 @@ export const template = Effect.suspend(() =>
         yield* Effect.provide(
           TenantReads,
           Layer.provide(
-            Layer.provideMerge(SemStreamsTables.layer, SpectralTables.layer),
+            Layer.provideMerge(
+              SemStreamsTables.layer,
+              SpectralTables.layerOf([...platformTables, ...worldTables])
+            ),
             Layer.provideMerge(Migrations.layer, Pglite.layer({ directory }))
           )
         )

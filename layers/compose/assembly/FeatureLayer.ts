@@ -1,55 +1,33 @@
 /** The Layer of a feature: its tables and stores, of the kind that is beneath it, and its operations. */
 import { Effect, Layer, Option } from "effect"
-import type { Outbox } from "../../../services/Outbox.ts"
-import type { Rows } from "../../../services/Rows.ts"
 import { EphemeralStore } from "../../ephemeral/EphemeralStore.ts"
 import { AddedGroups } from "../../service/AddedGroups.ts"
 import type { Client, StartError } from "../../sql/stores/SqlStores.ts"
-import type { AnyTable } from "../../stores/TypedRows.ts"
-import type { AnyFeature } from "../options/Feature.ts"
+import type { AnyFeature, FeatureNeeds } from "../options/Feature.ts"
 
-/** Stores of which each kind has its own. `sql` is loaded where the stores beneath are in SQL. */
-export const storesOf = <Services>(stores: {
-  readonly ephemeral: Layer.Layer<Services, never, EphemeralStore | Outbox | Rows>
-  readonly sql: () => Promise<Layer.Layer<Services, StartError, Outbox | Rows | Client>>
-}): Layer.Layer<Services, StartError, Outbox | Rows> =>
-  Layer.unwrap(
-    // The stores of a runtime are ephemeral or bring a client; a program over ephemeral ones may have a client of its own.
-    Effect.flatMap(Effect.serviceOption(EphemeralStore), (store) =>
-      Option.isSome(store)
-        ? Effect.succeed(
-            Layer.provide(stores.ephemeral, Layer.succeed(EphemeralStore, store.value))
-          )
-        : Effect.promise(
-            stores.sql as () => Promise<Layer.Layer<Services, StartError, Outbox | Rows>>
-          )
+/** Stores over the rows of tables, which are made where the stores beneath are in SQL. In memory there is nothing to make. */
+export const storesOf = <Services>(
+  stores: Layer.Layer<Services, never, FeatureNeeds>,
+  tables: () => Promise<Layer.Layer<never, StartError, Client>>
+): Layer.Layer<Services, StartError, FeatureNeeds> =>
+  Layer.provide(
+    stores,
+    Layer.unwrap(
+      // The stores of a runtime are ephemeral or bring a client; a program over ephemeral ones may have a client of its own.
+      Effect.flatMap(Effect.serviceOption(EphemeralStore), (store) =>
+        Option.isSome(store)
+          ? Effect.succeed(Layer.empty)
+          : Effect.promise(tables as () => Promise<Layer.Layer<never, StartError>>)
+      )
     )
   )
 
-/** What an erasure does in a table, as its declaration in SQL says it. */
-const erasedOf = ({ erased: { marked = {}, removed } = {} }: AnyTable) =>
-  removed ??
-  Object.fromEntries(
-    Object.entries(marked).map(([column, as]) => [column, typeof as === "string" ? as : [...as]])
-  )
-
-/** Makes the tables in SQL; in memory there is nothing to make. */
 const made = ({ migrations = {}, name: feature, of_all = [], tables = [] }: TablesOf) =>
-  storesOf<never>({
-    ephemeral: Layer.empty,
-    sql: () =>
-      import("../../sql/engine/FeatureTables.ts").then(({ layer }) =>
-        Layer.provide(
-          Layer.empty,
-          layer({
-            feature,
-            migrations,
-            tables: Object.fromEntries(tables.map((each) => [each.name, erasedOf(each)])),
-            of_all
-          })
-        )
-      )
-  })
+  storesOf(Layer.empty, () =>
+    import("../../sql/engine/FeatureTables.ts").then(({ erasedIn, layer }) =>
+      layer({ feature, migrations, tables: erasedIn(tables), of_all })
+    )
+  )
 
 type TablesOf = Pick<AnyFeature, "migrations" | "name" | "of_all" | "tables">
 
@@ -57,9 +35,9 @@ type TablesOf = Pick<AnyFeature, "migrations" | "name" | "of_all" | "tables">
 export const featureLayer = <Services>(
   feature: TablesOf &
     Pick<AnyFeature, "groups"> & {
-      readonly layer: Layer.Layer<Services, StartError, Outbox | Rows>
+      readonly layer: Layer.Layer<Services, StartError, FeatureNeeds>
     }
-): Layer.Layer<Services, StartError, Outbox | Rows> =>
+): Layer.Layer<Services, StartError, FeatureNeeds> =>
   feature.layer.pipe(
     Layer.provideMerge(feature.tables === undefined ? Layer.empty : made(feature)),
     Layer.merge(

@@ -9,12 +9,10 @@
  */
 import type { Effect } from "effect"
 import { Layer } from "effect"
-import type { Outbox } from "../../../services/Outbox.ts"
-import type { Rows } from "../../../services/Rows.ts"
 import type { StartError } from "../../sql/stores/SqlStores.ts"
 import type { AddedGroup } from "../../service/AddedGroups.ts"
 import type { AnyServed, ServicesOf } from "../../service/Served.ts"
-import type { AnyFeature, Ports, StorePorts } from "../options/Feature.ts"
+import type { AnyFeature, FeatureNeeds, Ports, StorePorts } from "../options/Feature.ts"
 import { definedOptions } from "../options/OptionShapes.ts"
 import type { ToolServices } from "../options/ServiceOptions.ts"
 
@@ -27,7 +25,7 @@ export type { Served } from "../../service/Served.ts"
 export type { AddedGroup } from "../../service/AddedGroups.ts"
 export * from "../../stores/TypedRows.ts"
 export { Rows } from "../../../services/Rows.ts"
-export type { AnyFeature, Migrations, Ports } from "../options/Feature.ts"
+export type { AnyFeature, FeatureNeeds, Migrations, Ports } from "../options/Feature.ts"
 export { StoreError } from "../../../services/StoreError.ts"
 export type { StartError } from "../../sql/stores/SqlStores.ts"
 
@@ -40,7 +38,7 @@ export interface FeatureMembers extends Omit<AnyFeature, Optional> {
   readonly deliveries?: AnyFeature["deliveries"]
   readonly events?: Partial<AnyFeature["events"]>
   /** Its services over the stores of a runtime, of either kind: the same Layer over `Rows` for both. */
-  readonly layer?: Layer.Layer<never, StartError, Outbox | Rows>
+  readonly layer?: Layer.Layer<never, StartError, FeatureNeeds>
   readonly over?: AnyFeature["over"]
 }
 
@@ -52,9 +50,9 @@ export interface Feature<
   Groups extends ReadonlyArray<AddedGroup>,
   Services = never,
   Needs = never
-> extends AnyFeature<Outbox | Rows | Needs> {
+> extends AnyFeature<FeatureNeeds | Needs> {
   readonly groups: Groups
-  readonly layer: Layer.Layer<Services, StartError, Outbox | Rows | Needs>
+  readonly layer: Layer.Layer<Services, StartError, FeatureNeeds | Needs>
 }
 
 type Each<F, Name> = Name extends keyof F

@@ -23,9 +23,7 @@ import {
 import type { MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
 import type { DuplicateTool, EmptyFamily } from "../../../src/tool/Registry.ts"
 import type { PluginRefused } from "../../../src/tool/ToolPlugin.ts"
-import type { Outbox } from "../../../services/Outbox.ts"
 import { PermissionPolicy } from "../../../services/PermissionPolicy.ts"
-import type { Rows } from "../../../services/Rows.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
 import type { ToolQueue } from "../../../services/ToolQueue.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
@@ -33,7 +31,6 @@ import type { ComponentCatalog } from "../../../services/semstreams/ComponentCat
 import type { FlowState } from "../../../services/semstreams/FlowState.ts"
 import type { LoopStore } from "../../../services/semstreams/LoopStore.ts"
 import type { TriplePublisher } from "../../../services/semstreams/TriplePublisher.ts"
-import * as EphemeralLoopStore from "../../ephemeral/semstreams/EphemeralLoopStore.ts"
 import * as LocalToolRegistry from "../../runtime/directory/LocalToolRegistry.ts"
 import type { ToolNotQueueable } from "../../runtime/queue/ServedTools.ts"
 import type { WorkerRunning } from "../../runtime/queue/ToolQueueWorker.ts"
@@ -45,7 +42,9 @@ import * as SemStreamsTools from "../../semstreams/SemStreamsTools.ts"
 import type { StartError as StoresError } from "../../sql/stores/SqlStores.ts"
 import * as StoredComponentCatalog from "../../stores/semstreams/StoredComponentCatalog.ts"
 import * as StoredFlowState from "../../stores/semstreams/StoredFlowState.ts"
+import * as StoredLoopStore from "../../stores/semstreams/StoredLoopStore.ts"
 import * as StoredTriplePublisher from "../../stores/semstreams/StoredTriplePublisher.ts"
+import type { FeatureNeeds } from "../options/Feature.ts"
 import { storesOf } from "../assembly/FeatureLayer.ts"
 
 // The ports of its stores.
@@ -160,18 +159,14 @@ export type Stores = ComponentCatalog | FlowState | LoopStore | TriplePublisher
 const stored = Layer.mergeAll(
   StoredComponentCatalog.layer,
   StoredFlowState.layer,
+  StoredLoopStore.layer,
   StoredTriplePublisher.layer
 )
 
 /** The feature's stores over those of a runtime, in memory or in SQL. */
-export const layer: Layer.Layer<Stores, StoresError, Outbox | Rows> = storesOf<Stores>({
-  ephemeral: Layer.merge(stored, EphemeralLoopStore.layer),
-  sql: () =>
-    Promise.all([
-      import("../../sql/semstreams/SemStreamsTables.ts"),
-      import("../../sql/semstreams/SqlLoopStore.ts")
-    ]).then(([tables, loops]) => Layer.provide(Layer.merge(stored, loops.layer), tables.layer))
-})
+export const layer: Layer.Layer<Stores, StoresError, FeatureNeeds> = storesOf(stored, () =>
+  import("../../sql/semstreams/SemStreamsTables.ts").then((tables) => tables.layer)
+)
 
 export interface FeatureOptions {
   /** Adds `decide` and `emit_diagnosis`, which write facts. Absent = the tools that only read. */

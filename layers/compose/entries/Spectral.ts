@@ -12,8 +12,6 @@
  * ```
  */
 import { Layer } from "effect"
-import type { Outbox } from "../../../services/Outbox.ts"
-import type { Rows } from "../../../services/Rows.ts"
 import type { PlatformStores } from "../../../services/spectral/platform/PlatformStores.ts"
 import type { RuleProposals } from "../../../services/spectral/worlds/RuleProposals.ts"
 import type { WorldPublisher } from "../../../services/spectral/worlds/WorldPublisher.ts"
@@ -28,9 +26,12 @@ import * as RecordEffects from "../../spectral/service/RecordEffects.ts"
 import type { WorldRuntime } from "../../spectral/worlds/LocalWorldAgentRunner.ts"
 import { apiWith } from "../../service/AddedApi.ts"
 import { addedGroup } from "../../service/AddedGroups.ts"
+import { platformTables } from "../../stores/spectral/platform/PlatformTables.ts"
 import * as StoredPlatform from "../../stores/spectral/platform/StoredPlatform.ts"
+import { worldTables } from "../../stores/spectral/worlds/StoredWorlds.ts"
 import * as StoredWorlds from "../../stores/spectral/worlds/StoredWorlds.ts"
 import { featureLayer, storesOf } from "../assembly/FeatureLayer.ts"
+import type { FeatureNeeds } from "../options/Feature.ts"
 import * as Platform from "../assembly/Platform.ts"
 import * as Worlds from "../assembly/Worlds.ts"
 
@@ -75,13 +76,11 @@ export const SpectralApi = apiWith(groups)
 const stores = Layer.merge(StoredPlatform.layer, StoredWorlds.layer)
 
 /** Its stores over those of a runtime, in memory or in SQL. */
-const stored = storesOf<Stores>({
-  ephemeral: stores,
-  sql: () =>
-    import("../../sql/spectral/SpectralTables.ts").then((tables) =>
-      Layer.provide(stores, tables.layer)
-    )
-})
+const stored = storesOf(stores, () =>
+  import("../../sql/spectral/SpectralTables.ts").then(({ layerOf }) =>
+    layerOf([...platformTables, ...worldTables])
+  )
+)
 
 /** Its stores and its operations. */
 export const layer = featureLayer({ name: "spectral", groups, layer: stored })
@@ -106,7 +105,7 @@ export const feature = ({ worlds = [] }: Options = {}) => ({
   layer: Layer.provideMerge(Worlds.runner, stored) as Layer.Layer<
     Stores | WorldAgentRunner | WorldRuntime,
     Layer.Error<typeof stored>,
-    Outbox | Rows
+    FeatureNeeds
   >,
   over: Worlds.connected
 })

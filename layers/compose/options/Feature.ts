@@ -14,6 +14,8 @@ import type { KillSwitch } from "../../../services/KillSwitch.ts"
 import type { McpServers } from "../../../services/McpServers.ts"
 import type { Outbox } from "../../../services/Outbox.ts"
 import type { Rows } from "../../../services/Rows.ts"
+import type { RunList } from "../../../services/RunList.ts"
+import type { RunReader } from "../../../services/RunReader.ts"
 import type { Stores } from "../../../services/Stores.ts"
 import type { TaskDispatch } from "../../../services/TaskDispatch.ts"
 import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
@@ -39,6 +41,9 @@ export type Ports =
   | TaskDispatch
   | ToolRegistry
 
+/** What a feature's stores are written over: those of the runtime, of either kind. */
+export type FeatureNeeds = Outbox | Rows | RunList | RunReader
+
 /** Statements of SQL by number and name, from `0001_...` on. */
 export type Migrations = Readonly<Record<string, ReadonlyArray<string>>>
 
@@ -46,7 +51,7 @@ export type Migrations = Readonly<Record<string, ReadonlyArray<string>>>
  * Its services are those of its Layer: its tools, operations and deliveries need no others but the runtime's, and `Needs` those of
  * the program.
  */
-export interface AnyFeature<Needs = Outbox | Rows> {
+export interface AnyFeature<Needs = FeatureNeeds> {
   /** Lower-case letters, digits and `_`, at most 31; of no other feature of the service. */
   readonly name: string
   /** Its operations, over HTTP and by methods (`of`). */

@@ -5,6 +5,7 @@
  */
 import { Effect, Layer, Schema } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
+import type { Table } from "../../../services/Rows.ts"
 import { rowReader } from "./DecodedRows.ts"
 import { MayUpgrade } from "./Upgrading.ts"
 import * as Migrations from "./Migrations.ts"
@@ -27,12 +28,29 @@ export const Erased = Schema.Union([
 ])
 export type Erased = typeof Erased.Type
 
+/** What an erasure does in tables that are read as `Rows`. */
+export const erasedIn = (
+  tables: ReadonlyArray<Pick<Table, "erased" | "name">>
+): Readonly<Record<string, Erased>> =>
+  Object.fromEntries(
+    tables.map(({ erased: { marked = {}, removed } = {}, name }) => [
+      name,
+      removed ??
+        Object.fromEntries(
+          Object.entries(marked).map(([column, as]) => [
+            column,
+            typeof as === "string" ? as : [...as]
+          ])
+        )
+    ])
+  )
+
 export interface FeatureTables {
   /** The feature's name: lower-case letters, digits and `_`. */
   readonly feature: string
   /** Statements by number and name (`0001_notes`). Released ones are never changed, and each table is in the schema `troupe`. */
   readonly migrations: Readonly<Record<string, ReadonlyArray<string>>>
-  /** Every table that the migrations make. Each has a column `tenant`, unless it is listed in `of_all`. */
+  /** Every table that the migrations make (of those that are read as `Rows`: `erasedIn`). Each has a column `tenant`, unless it is listed in `of_all`. */
   readonly tables: Readonly<Record<string, Erased>>
   /** Tables without rows of tenants. Absent = none. */
   readonly of_all?: ReadonlyArray<string>

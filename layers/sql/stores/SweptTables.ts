@@ -9,12 +9,12 @@ import type { RunEraser, ErasureMark } from "../../../src/erasure/ErasedValue.ts
 import { markedColumn, namesIn } from "../../../src/erasure/ErasedValue.ts"
 import { candidateTexts, holdsId } from "../../../src/erasure/SubjectEraser.ts"
 import type { Tenant } from "../../../src/value/Ids.ts"
-import { token_texts } from "../../../src/permission/AccessToken.ts"
 import type { Erased } from "../engine/FeatureTables.ts"
 import { declared } from "../engine/FeatureTables.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
 import { inTransaction } from "../engine/SqlFailure.ts"
 import { textMember } from "../engine/StoredText.ts"
+import { erasedTables } from "../../stores/StoredStores.ts"
 import { removeMessages } from "../outbox/OutboxRows.ts"
 import type { ErasedCounts } from "./ErasedCounts.ts"
 import type { Piece } from "./TablePieces.ts"
@@ -22,6 +22,8 @@ import { forEachPiece, inPiece, placeBehind } from "./TablePieces.ts"
 
 /** The most rows in one transaction. */
 const page_max = 100
+
+type ErasedTable = (typeof erasedTables)[number]
 
 interface Swept {
   readonly table: string
@@ -64,30 +66,16 @@ const removed: ReadonlyArray<Swept> = [
     table: "dead_letters",
     columns: ["key", "payload", "failures", "resolved_by", "resolved_reason"]
   },
-  { table: "notices", columns: ["recipient", "about", "payload"] },
-  { table: "digest_items", columns: ["address", "recipient", "payload"] },
-  { table: "notice_preferences", columns: ["recipient"] },
-  { table: "channel_bindings", columns: ["conversation", "address", "recipient", "thread"] },
   {
     table: "tool_messages",
     columns: ["id", "payload", "result", "error"],
     where: "t.status > 0"
   },
-  { table: "call_records", columns: ["record"], where: is_over },
-  { table: "approvals", columns: ["payload", "answer"], where: is_over },
-  {
-    table: "access_tokens",
-    columns: ["token"],
-    where: `${textMember("t.token", "principal")} = to_json($7::text)::text`
-  }
+  { table: "approvals", columns: ["payload", "answer"], where: is_over }
 ]
 
 const marked: ReadonlyArray<Swept> = [
   { table: "blob_uses", columns: { name: "text" } },
-  { table: "event_inbox", columns: { source: "text", event: "text" } },
-  { table: "authorizations", columns: { granted_by: "text", revoked_by: "text" } },
-  // In a token of another principal, only the token's name and the names of who created and revoked it may be the subject's.
-  { table: "access_tokens", columns: { token: token_texts, revoked_by: "text" } },
   {
     table: "conversations",
     columns: { begun_by: "text", trigger_event_id: "text" },
@@ -106,9 +94,28 @@ const marked: ReadonlyArray<Swept> = [
     where: "t.status > 1",
     saysWhose: true
   },
-  { table: "erasures", columns: { by: "text" } },
-  { table: "idempotency_keys", columns: { freed: new Set(["by"]) } }
+  { table: "erasures", columns: { by: "text" } }
 ]
+
+/** Those of stores that are written once: as their tables say. */
+const ofStored = ({ columns, erased, name: table }: ErasedTable): ReadonlyArray<Swept> => {
+  const { marked, owner, removed } = erased ?? {}
+  return [
+    ...(removed === undefined
+      ? []
+      : [{ table, columns: removed, ...("run_id" in columns ? { where: is_over } : undefined) }]),
+    ...(owner === undefined
+      ? []
+      : [
+          {
+            table,
+            columns: [owner[0]],
+            where: `${textMember(`t.${owner[0]}`, owner[1])} = to_json($7::text)::text`
+          }
+        ]),
+    ...(marked === undefined ? [] : [{ table, columns: marked }])
+  ]
+}
 
 const isList = (columns: Swept["columns"]): columns is ReadonlyArray<string> =>
   Array.isArray(columns)
@@ -135,12 +142,13 @@ const isRemoved = (erased: Erased): erased is ReadonlyArray<string> => Array.isA
 const sweptIn = (sql: SqlClient.SqlClient) =>
   Effect.map(declared(sql), (tables) => {
     const of_features = tables.map(sweptOf).filter((each) => namesOf(each).length > 0)
+    const others = [...erasedTables.flatMap(ofStored), ...of_features]
     const isRemoval = ({ columns }: Swept) => isList(columns)
     return [
       ...removed,
-      ...of_features.filter(isRemoval),
+      ...others.filter(isRemoval),
       ...marked,
-      ...of_features.filter((each) => !isRemoval(each))
+      ...others.filter((each) => !isRemoval(each))
     ]
   })
 

@@ -8,7 +8,7 @@ import { ComponentCatalog } from "../../../services/semstreams/ComponentCatalog.
 import { Component, components_max } from "../../../src/semstreams/Observation.ts"
 import { json, said, table, tableRows } from "../TypedRows.ts"
 
-const components = table({
+export const components = table({
   name: "components",
   what: "components",
   key: ["id"],

@@ -7,7 +7,7 @@ import { FlowState } from "../../../services/semstreams/FlowState.ts"
 import { Tenant } from "../../../src/value/Ids.ts"
 import { said, table, tableRows, text } from "../TypedRows.ts"
 
-const flowStates = table({
+export const flowStates = table({
   name: "flow_states",
   what: "states of flows",
   key: ["tenant", "flow"],

@@ -9,7 +9,7 @@ import { canonical } from "../../../src/value/Canonical.ts"
 import { Tenant } from "../../../src/value/Ids.ts"
 import { digest, float8, place, said, table, tableRows, text } from "../TypedRows.ts"
 
-const triples = table({
+export const triples = table({
   name: "triples",
   what: "triples",
   key: ["tenant", "subject", "digest"],

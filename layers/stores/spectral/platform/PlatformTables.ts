@@ -186,6 +186,20 @@ export const drafts = table({
   erased: { marked: { document: personal_texts.draft, state: personal_texts.draft } }
 })
 
+/** Each table of a workspace's records. */
+export const platformTables = [
+  changesets,
+  clusters,
+  drafts,
+  errors,
+  failures,
+  frameworks,
+  scans,
+  systems,
+  views,
+  workspaces
+]
+
 /** The same, without what they contain. */
 export const draftNumbers = table({ ...drafts, columns: { tenant, number: int4 } })
 

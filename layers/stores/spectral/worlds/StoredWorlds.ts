@@ -87,6 +87,8 @@ const candidates = table({
   erased: { marked: { draft: candidate_texts } }
 })
 
+export const worldTables = [candidates, evalSets, worldRules, worlds]
+
 const candidateOf = ({
   draft,
   position: _place,
