@@ -8,7 +8,7 @@ import type { OutboxMessage } from "../../src/delivery/OutboxMessage.ts"
 import type { MessageId } from "../../src/value/Ids.ts"
 import type { Store, StoredMessage } from "./EphemeralStore.ts"
 import { EphemeralStore, enqueueMessage, leaseMessage, removeMessage } from "./EphemeralStore.ts"
-import { evictLetters } from "./DeadLetterEviction.ts"
+import { evictLetters } from "./EphemeralDeadLetters.ts"
 import { groupByTenant, roundRobin } from "./RoundRobin.ts"
 
 const claim_max = 500

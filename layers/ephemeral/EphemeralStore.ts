@@ -1,6 +1,6 @@
 /**
  * The maps that the ephemeral services share. Private to this room. `RunEviction.ts` says how long ended runs are kept,
- * `DeadLetterEviction.ts` how long dead letters are. Nothing outlives the process.
+ * `EphemeralDeadLetters.ts` how long dead letters are. Nothing outlives the process.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { Deferred } from "effect"

@@ -9,10 +9,9 @@ import * as EphemeralApprovalRecords from "./EphemeralApprovalRecords.ts"
 import * as EphemeralBlobStore from "./EphemeralBlobStore.ts"
 import * as EphemeralConversationStore from "./EphemeralConversationStore.ts"
 import * as EphemeralCostLedger from "./EphemeralCostLedger.ts"
+import * as EphemeralDeadLetters from "./EphemeralDeadLetters.ts"
 import * as EphemeralMemoryStore from "./EphemeralMemoryStore.ts"
 import * as EphemeralOutbox from "./EphemeralOutbox.ts"
-import * as EphemeralOutboxReader from "./EphemeralOutboxReader.ts"
-import * as EphemeralOutboxReplayer from "./EphemeralOutboxReplayer.ts"
 import * as EphemeralRows from "./EphemeralRows.ts"
 import * as EphemeralRunJournal from "./EphemeralRunJournal.ts"
 import * as EphemeralStore from "./EphemeralStore.ts"
@@ -28,8 +27,7 @@ export const layer: Layer.Layer<Stores | EphemeralStore.EphemeralStore> = Layer.
   Stored.layer,
   EphemeralApprovalRecords.layer,
   EphemeralMemoryStore.layer,
-  EphemeralOutboxReader.layer,
-  EphemeralOutboxReplayer.layer,
+  EphemeralDeadLetters.layer,
   EphemeralToolQueue.layer,
   EphemeralSubjectErasure.layer
 ).pipe(

@@ -8,7 +8,7 @@ import { EphemeralStore } from "../../layers/ephemeral/EphemeralStore.ts"
 import * as EphemeralApprovalRecords from "../../layers/ephemeral/EphemeralApprovalRecords.ts"
 import * as EphemeralConversationStore from "../../layers/ephemeral/EphemeralConversationStore.ts"
 import * as EphemeralOutbox from "../../layers/ephemeral/EphemeralOutbox.ts"
-import * as EphemeralOutboxReplayer from "../../layers/ephemeral/EphemeralOutboxReplayer.ts"
+import * as EphemeralDeadLetters from "../../layers/ephemeral/EphemeralDeadLetters.ts"
 import * as EphemeralRunJournal from "../../layers/ephemeral/EphemeralRunJournal.ts"
 import * as EphemeralTaskStore from "../../layers/ephemeral/EphemeralTaskStore.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
@@ -322,7 +322,7 @@ export const layer = (
     EphemeralApprovalRecords.layer,
     EphemeralConversationStore.layer,
     EphemeralOutbox.layer,
-    EphemeralOutboxReplayer.layer
+    EphemeralDeadLetters.layer
   ).pipe(Layer.provideMerge(Layer.succeed(EphemeralStore, world.store)))
   return Layer.effectContext(
     Effect.map(
