@@ -4,6 +4,7 @@
 import { names } from "../memory/Subject.ts"
 import { wordsOf } from "../memory/Trigram.ts"
 import type { RunEraser } from "./ErasedValue.ts"
+import { hexOf, jsonForms } from "../error/KnownSecrets.ts"
 
 /** A shorter name, such as `42`, also occurs in texts about others. So only a text that equals it names its subject. */
 const word_units_min = 3
@@ -39,26 +40,13 @@ export const holdsId = (text: string, ids: ReadonlySet<string>): boolean =>
   text.split(/[^A-Za-z0-9._:@~-]+/).some((word) => ids.has(word)) ||
   (text.match(uuid) ?? []).some((id) => ids.has(id))
 
-const escapedUnits = (character: string): string =>
-  Array.from(
-    { length: character.length },
-    (_, i) => `\\u${character.charCodeAt(i).toString(16).padStart(4, "0")}`
-  ).join("")
-
-const jsonOf = (text: string): string => JSON.stringify(text).slice(1, -1)
-
-const asciiJsonOf = (text: string): string =>
-  Array.from(jsonOf(text), (each) => (each > "\u007f" ? escapedUnits(each) : each)).join("")
-
 /** A shorter byte sequence is not searched for in hexadecimal, because it would be found in almost any digest. */
 const hex_bytes_min = 4
 
 /** The text's UTF-8 in lower-case hexadecimal digits. */
-const hexOf = (text: string): string => {
+const hexDigitsOf = (text: string): string => {
   const bytes = new TextEncoder().encode(text)
-  return bytes.length < hex_bytes_min
-    ? text
-    : Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
+  return bytes.length < hex_bytes_min ? text : hexOf(bytes)
 }
 
 const capitalised = (text: string): string =>
@@ -78,9 +66,10 @@ const compositionsOf = (text: string): ReadonlyArray<string> => [
 const formsOf = (text: string): ReadonlyArray<string> => {
   const whole = text.normalize()
   const cases = [text, whole.toLowerCase(), whole.toUpperCase(), capitalised(whole)]
-  return cases
-    .flatMap(compositionsOf)
-    .flatMap((each) => [each, jsonOf(each), asciiJsonOf(each), hexOf(each)])
+  return cases.flatMap(compositionsOf).flatMap((each) => {
+    const [json = each, , ascii = each] = jsonForms(each)
+    return [each, json, ascii, hexDigitsOf(each)]
+  })
 }
 
 const distinct = (forms: ReadonlyArray<string>): ReadonlyArray<string> =>
@@ -95,7 +84,10 @@ export const soughtTexts = (text: string): ReadonlyArray<string> =>
 
 /** The texts whose UTF-8 has to be searched for in bytes. */
 export const soughtBytes = (text: string): ReadonlyArray<string> =>
-  distinct([...formsOf(text), ...compositionsOf(text).map((each) => hexOf(each).toUpperCase())])
+  distinct([
+    ...formsOf(text),
+    ...compositionsOf(text).map((each) => hexDigitsOf(each).toUpperCase())
+  ])
 
 /** Whether a stored text contains one of the sought forms. */
 export const holdsText = (stored: string, sought: ReadonlyArray<string>): boolean => {

@@ -17,7 +17,8 @@ const encoder = new TextEncoder()
 const binaryOf = (bytes: Uint8Array): string =>
   Array.from(bytes, (byte) => String.fromCharCode(byte)).join("")
 
-const hexOf = (bytes: Uint8Array): string =>
+/** The bytes in lower-case hexadecimal digits. */
+export const hexOf = (bytes: Uint8Array): string =>
   Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
 
 /**
@@ -36,7 +37,7 @@ const base64Forms = (secret: string): ReadonlyArray<string> => {
 }
 
 /** As the inside of a JSON text: as JavaScript writes it, with `\/`, and in ASCII. */
-const jsonForms = (secret: string): ReadonlyArray<string> => {
+export const jsonForms = (secret: string): ReadonlyArray<string> => {
   const inner = JSON.stringify(secret).slice(1, -1)
   const ascii = inner.replace(
     /[\u0080-\uffff]/g,
