@@ -13,6 +13,7 @@ import * as Spectral from "../layers/compose/entries/Spectral.ts"
 import { Troupe } from "../layers/compose/entries/Troupe.ts"
 import * as ModelFromEnv from "../layers/model/providers/ModelFromEnv.ts"
 import * as ScriptedModelGateway from "../layers/model/tape/ScriptedModelGateway.ts"
+import { exceptionOf, logFault } from "../layers/runtime/tool/FaultReport.ts"
 import * as OutboxRelay from "../layers/runtime/relay/OutboxRelay.ts"
 import { workspaceOperations } from "../src/spectral/agents/Operations.ts"
 import { spectral_name, spectralAgents } from "../src/spectral/agents/SpectralAgents.ts"
@@ -38,7 +39,6 @@ import * as AppFile from "./start/AppFile.ts"
 import { assistant, assistant_name, assistantScript } from "./start/Assistant.ts"
 import * as Environment from "./start/Environment.ts"
 import * as LogLines from "./start/LogLines.ts"
-import * as StrayRejections from "./start/StrayRejections.ts"
 import * as ToolFile from "./start/ToolFile.ts"
 import * as WholeFile from "./start/WholeFile.ts"
 import { sampleWorlds } from "./sample/SampleWorlds.ts"
@@ -327,6 +327,22 @@ const chosenMain = (flags: Flags) => {
   return Effect.fail(new Refused({ message }))
 }
 
+/**
+ * Logs each promise that a module's code rejects and nobody awaits as an error, until the scope closes. Node would end the process,
+ * and after its next start the same call of the same run would end it again, with the runs of everybody. An exception that nobody
+ * catches still ends the process.
+ */
+const logStrayRejections: Effect.Effect<void, never, Scope.Scope> = Effect.gen(function* () {
+  const fork = Effect.runForkWith(yield* Effect.context<never>())
+  const log = (reason: unknown): void => {
+    fork(logFault("a promise was rejected that nobody awaits", exceptionOf(Cause.die(reason)), {}))
+  }
+  yield* Effect.acquireRelease(
+    Effect.sync(() => process.on("unhandledRejection", log)),
+    () => Effect.sync(() => process.off("unhandledRejection", log))
+  )
+})
+
 /** With the log that the environment asks for. */
 const withLog = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.flatMap(Environment.readLogSettings, ({ format, level }) =>
@@ -339,7 +355,7 @@ const withLog = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
 const program = (flags: Flags): Effect.Effect<void> =>
   Effect.scoped(
     Effect.andThen(
-      StrayRejections.logged,
+      logStrayRejections,
       Effect.suspend((): Effect.Effect<never, unknown, Scope.Scope> => chosenMain(flags))
     )
   ).pipe(

@@ -300,3 +300,29 @@ const pauseOf = ({
   if (unknown_calls.length > 0) return { how: "unknown" }
   return client_calls.length > 0 ? { how: "client" } : undefined
 }
+
+const Agents = Schema.Struct({
+  items: Schema.Array(
+    Schema.Struct({ name: Schema.String, kind: Schema.optionalKey(Schema.String) })
+  )
+})
+
+const kind = "world"
+
+/** `told` is called with what to say where another agent is meant than the name says. */
+export const namedAgent = async (
+  client: Pick<ApiClient, "call">,
+  name: string,
+  told: (text: string) => void
+): Promise<string> => {
+  if (name !== kind) return name
+  const { items } = await client.call("/v1/agents", Agents)
+  const [first, ...others] = items
+    .filter((each) => each.kind === kind)
+    .map((each) => each.name)
+    .toSorted()
+  if (first === undefined || items.some((each) => each.name === name)) return name
+  const rest = others.length === 0 ? "" : `; there are also ${others.join(", ")}`
+  told(`  · each world has an agent of its own: this is ${first}${rest}`)
+  return first
+}

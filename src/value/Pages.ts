@@ -65,3 +65,9 @@ export const boundedPage = Effect.fnUntraced(function* <A, E>(
   }
   return { items, last: items.at(-1) }
 })
+
+/** The first `limit` items, and whether there are more. The items were read with a limit one higher. */
+export const cut = <A>(items: ReadonlyArray<A>, limit: number) => ({
+  items: items.slice(0, limit),
+  more: items.length > limit
+})

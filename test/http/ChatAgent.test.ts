@@ -1,7 +1,7 @@
 /** Which agent the terminal client talks with. */
 import { assert, describe, it } from "vitest"
 import { Schema } from "effect"
-import { namedAgent } from "../../scripts/chat/NamedAgent.ts"
+import { namedAgent } from "../../scripts/chat/Session.ts"
 import { ApiClient } from "../../scripts/chat/ApiClient.ts"
 
 /** A client that is given these agents, and counts how often it asks. */

@@ -18,6 +18,7 @@ import { sanitiseError } from "../../../src/error/Exception.ts"
 import { storeUnavailable, ToolUserError } from "../../../src/error/ToolError.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../../src/tool/GovernedTool.ts"
+import { cut } from "../../../src/value/Pages.ts"
 import { OutboxReader } from "../../../services/OutboxReader.ts"
 import { OutboxReplayer } from "../../../services/OutboxReplayer.ts"
 
@@ -82,7 +83,8 @@ const handlers = Effect.gen(function* () {
         dead_to: to,
         limit: limit + 1
       })
-      return { events: letters.slice(0, limit).map(summaryOf), more: letters.length > limit }
+      const { items, more } = cut(letters, limit)
+      return { events: items.map(summaryOf), more }
     }, Effect.mapError(storeFailed)),
 
     get_dlq_event_detail: ({ event_id }, context) =>

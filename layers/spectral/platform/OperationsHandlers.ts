@@ -28,9 +28,9 @@ import {
   summaryGovernance
 } from "../../../src/spectral/platform/RecordTools.ts"
 import type { CallContext, GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
-import { forEachPage } from "../../../src/value/Pages.ts"
+import { cut, forEachPage } from "../../../src/value/Pages.ts"
 import type { Enough } from "../../../src/value/Pages.ts"
-import { cut, orToolError } from "./RecordFailure.ts"
+import { orToolError } from "./RecordFailure.ts"
 
 type Family<R> = Effect.Effect<ReadonlyArray<GovernedTool>, MisdeclaredTool, R>
 

@@ -31,9 +31,3 @@ const toolError = (error: RecordNotFound | ChangeRefused | StoreError) => {
 export const orToolError: <A, R>(
   self: Effect.Effect<A, RecordNotFound | ChangeRefused | StoreError, R>
 ) => Effect.Effect<A, ReturnType<typeof toolError>, R> = Effect.mapError(toolError)
-
-/** The first `limit` items, and whether there are more. The items were read with a limit one higher. */
-export const cut = <A>(items: ReadonlyArray<A>, limit: number) => ({
-  items: items.slice(0, limit),
-  more: items.length > limit
-})

@@ -29,7 +29,8 @@ import {
 } from "../../../src/spectral/platform/WorkspaceHealth.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../../src/tool/GovernedTool.ts"
-import { cut, orToolError } from "./RecordFailure.ts"
+import { cut } from "../../../src/value/Pages.ts"
+import { orToolError } from "./RecordFailure.ts"
 
 type Family<R> = Effect.Effect<ReadonlyArray<GovernedTool>, MisdeclaredTool, R>
 

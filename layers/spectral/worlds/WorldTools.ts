@@ -5,7 +5,7 @@
 import { Effect, Exit } from "effect"
 import { storeUnavailable, ToolUserError } from "../../../src/error/ToolError.ts"
 import type { Enough } from "../../../src/value/Pages.ts"
-import { forEachPage } from "../../../src/value/Pages.ts"
+import { cut, forEachPage } from "../../../src/value/Pages.ts"
 import type { ContextReader } from "../../../src/run/RunContext.ts"
 import type { GovernedTool, MisdeclaredTool } from "../../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../../src/tool/GovernedTool.ts"
@@ -59,11 +59,6 @@ const summaryOf = (rule: Rule) => ({
   support: supportOf(rule)
 })
 
-const page = <A>(items: ReadonlyArray<A>, limit: number) => ({
-  items: items.slice(0, limit),
-  more: items.length > limit
-})
-
 const enough = Effect.succeed<Enough>("enough")
 
 type Handlers = Parameters<typeof WorldTools.of>[0]
@@ -88,7 +83,7 @@ const onRules = (world: WorldId, reader: WorldReader["Service"]): Pick<Handlers,
           return found.length > limit ? enough : undefined
         }
       )
-      const { items, more } = page(found, limit)
+      const { items, more } = cut(found, limit)
       return { rules: items, more }
     },
     Effect.catchTag("StoreError", storeFailed)
@@ -100,7 +95,7 @@ const onRules = (world: WorldId, reader: WorldReader["Service"]): Pick<Handlers,
   list_weak_provenance: Effect.fnUntraced(
     function* ({ limit }, context) {
       const rules = yield* reader.rules(callOf(context).tenant, world)
-      const { items, more } = page(weaklySupported(rules), limit)
+      const { items, more } = cut(weaklySupported(rules), limit)
       return { rules: items.map(summaryOf), more }
     },
     Effect.catchTag("StoreError", storeFailed)
@@ -133,10 +128,7 @@ const onEvaluation = (
     function* ({ limit }, context) {
       const { tenant } = callOf(context)
       const rules = yield* reader.rules(tenant, world)
-      const { items, more } = page(
-        coverageGaps(rules, yield* reader.evalSets(tenant, world)),
-        limit
-      )
+      const { items, more } = cut(coverageGaps(rules, yield* reader.evalSets(tenant, world)), limit)
       return { gaps: items, more }
     },
     Effect.catchTag("StoreError", storeFailed)
@@ -152,7 +144,7 @@ const onCandidates = (
   list_rule_candidates: Effect.fnUntraced(
     function* ({ limit }, context) {
       const found = yield* proposals.open(callOf(context).tenant, world, limit + 1)
-      const { items, more } = page(found, limit)
+      const { items, more } = cut(found, limit)
       return { candidates: items, more }
     },
     Effect.catchTag("StoreError", storeFailed)
