@@ -1,15 +1,14 @@
 /** Groups of operations that features add to those of every service. */
 import { Context } from "effect"
 import type { Described } from "../../src/operation/Problem.ts"
-import type { NotEntitled } from "../../src/principal/NotEntitled.ts"
-import type { StoreError } from "../../services/StoreError.ts"
+import type { PortError } from "./PortError.ts"
 import type { AnyServed } from "./Served.ts"
 
 /** A group: its name in the API, its title in OpenAPI, and the effects of its operations under the names of their methods. */
 export interface AddedGroup {
   readonly id: string
   readonly title: string
-  readonly effects: Readonly<Record<string, AnyServed<Described | NotEntitled | StoreError>>>
+  readonly effects: Readonly<Record<string, AnyServed<Described | PortError>>>
 }
 
 /** Keeps the types of the effects. */

@@ -11,6 +11,8 @@ import type { AnyFeature } from "../../layers/compose/options/Feature.ts"
 import type { Options } from "../../layers/compose/options/ServiceOptions.ts"
 import { layer as scripted, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { agent } from "../../src/agent/DeclaredAgent.ts"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import { AgentName } from "../../src/value/Ids.ts"
 import * as Events from "../platform/Events.ts"
 
 const data = mkdtempSync(join(tmpdir(), "troupe-features-"))
@@ -180,6 +182,44 @@ describe("a feature of an application", () => {
         .paid("1003", publisher)
         .catch((error) => error)
       assert.deepInclude(refused as object, { _tag: "NotEntitled" })
+    })
+  })
+
+  it("may ask an agent, and tells the errors of the ports as every service does", () => {
+    const ask = operation({
+      id: "ask",
+      name: "askClerk",
+      method: "POST",
+      path: "/v1/questions",
+      payload: Schema.Struct({ agent: AgentName, text: Schema.String }),
+      success: Schema.Struct({ run: Schema.String }),
+      problems: [404],
+      right: "send",
+      summary: "Ask an agent"
+    })
+    const askClerk = serve(ask, (message, by) =>
+      Effect.gen(function* () {
+        const runtime = yield* AgentRuntime
+        const { task } = yield* runtime.send(message, by)
+        return { run: task.id }
+      })
+    )
+    const desk = feature({
+      name: "desk",
+      groups: [{ id: "questions", title: "Questions", effects: { askClerk } }]
+    })
+    return served({ features: [desk] }, async (troupe) => {
+      const { run } = await troupe.of(desk).askClerk({ agent: "clerk", text: "Why?" }, olga)
+      assert.strictEqual((await troupe.result(run, olga)).text, "I looked at it.")
+      const response = await troupe.handler(
+        new Request("http://localhost/v1/questions", {
+          method: "POST",
+          headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+          body: JSON.stringify({ agent: "nobody", text: "Why?" })
+        })
+      )
+      assert.strictEqual(response.status, 404)
+      assert.include(await response.text(), "agent-not-found")
     })
   })
 

@@ -14,7 +14,7 @@ import { TroupeApi } from "../../../src/operation/TroupeApi.ts"
 import type { AddedGroup } from "../../service/AddedGroups.ts"
 import type { AnyServed, ServicesOf } from "../../service/Served.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
-import type { PortError } from "../boundary/Problems.ts"
+import type { PortError } from "../../service/PortError.ts"
 import { anyProblemOf } from "../boundary/Problems.ts"
 
 type Failure = PortError | Described
