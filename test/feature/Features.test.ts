@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Context, Effect, Layer, Schema } from "effect"
-import { feature, makeProblem, operation, serve, uuid as uuidOf } from "troupe/feature"
+import { Effect, Schema } from "effect"
+import { feature, operation, serve, uuid as uuidOf } from "troupe/feature"
 import { afterAll, assert, describe, it } from "vitest"
 import { start } from "../../layers/compose/entries/Embed.ts"
 import * as Spectral from "../../layers/compose/entries/Spectral.ts"
@@ -11,8 +11,6 @@ import type { AnyFeature } from "../../layers/compose/options/Feature.ts"
 import type { Options } from "../../layers/compose/options/ServiceOptions.ts"
 import { layer as scripted, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { agent } from "../../src/agent/DeclaredAgent.ts"
-import { AgentRuntime } from "../../services/AgentRuntime.ts"
-import { AgentName } from "../../src/value/Ids.ts"
 import * as Events from "../platform/Events.ts"
 
 const data = mkdtempSync(join(tmpdir(), "troupe-features-"))
@@ -124,125 +122,6 @@ describe("a feature", () => {
         }
       )
     }))
-})
-
-class Payments extends Context.Service<
-  Payments,
-  { readonly paid: (order: string) => Effect.Effect<boolean> }
->()("test/feature/Payments") {}
-
-class OrderLost extends Schema.TaggedError<OrderLost>()("OrderLost", { message: Schema.String }) {
-  get problem() {
-    return makeProblem(410, "order-lost", "The order is lost", this.message)
-  }
-}
-
-describe("a feature of an application", () => {
-  const paid = operation({
-    id: "paid",
-    name: "paid",
-    method: "GET",
-    path: "/v1/orders/:order/paid",
-    params: Schema.Struct({ order: Schema.String }),
-    success: Schema.Boolean,
-    problems: [410],
-    right: { operator: "all" },
-    args: ["order"],
-    summary: "Is this order paid?"
-  })
-  const effects = {
-    paid: serve(paid, ({ order }) =>
-      order === "lost"
-        ? Effect.fail(new OrderLost({ message: "nobody knows it" }))
-        : Payments.use((payments) => payments.paid(order))
-    )
-  }
-  const groups = [{ id: "orders", title: "Orders", effects }] as const
-  const layer = Layer.succeed(Payments, { paid: (order) => Effect.succeed(order === "1003") })
-
-  it("performs with the services of its Layer, and tells its errors", () => {
-    const orders = feature({ name: "orders", groups, layer })
-    return served({ features: [orders] }, async (troupe) => {
-      assert.isTrue(await troupe.of(orders).paid("1003", olga))
-      assert.isFalse(await troupe.of(orders).paid("1004", olga))
-      const lost = await troupe
-        .of(orders)
-        .paid("lost", olga)
-        .catch((error) => error)
-      assert.deepInclude(lost as object, { _tag: "OrderLost" })
-      const response = await asked(troupe, "/v1/orders/1003/paid")
-      assert.deepStrictEqual([response.status, await response.json()], [200, true])
-      const gone = await asked(troupe, "/v1/orders/lost/paid")
-      assert.deepStrictEqual(
-        [gone.status, ((await gone.json()) as { readonly type: string }).type],
-        [410, "urn:troupe:problem:order-lost"]
-      )
-      const refused = await troupe
-        .of(orders)
-        .paid("1003", publisher)
-        .catch((error) => error)
-      assert.deepInclude(refused as object, { _tag: "NotEntitled" })
-    })
-  })
-
-  it("may ask an agent, and tells the errors of the ports as every service does", () => {
-    const ask = operation({
-      id: "ask",
-      name: "askClerk",
-      method: "POST",
-      path: "/v1/questions",
-      payload: Schema.Struct({ agent: AgentName, text: Schema.String }),
-      success: Schema.Struct({ run: Schema.String }),
-      problems: [404],
-      right: "send",
-      summary: "Ask an agent"
-    })
-    const askClerk = serve(ask, (message, by) =>
-      Effect.gen(function* () {
-        const runtime = yield* AgentRuntime
-        const { task } = yield* runtime.send(message, by)
-        return { run: task.id }
-      })
-    )
-    const desk = feature({
-      name: "desk",
-      groups: [{ id: "questions", title: "Questions", effects: { askClerk } }]
-    })
-    return served({ features: [desk] }, async (troupe) => {
-      const { run } = await troupe.of(desk).askClerk({ agent: "clerk", text: "Why?" }, olga)
-      assert.strictEqual((await troupe.result(run, olga)).text, "I looked at it.")
-      const response = await troupe.handler(
-        new Request("http://localhost/v1/questions", {
-          method: "POST",
-          headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-          body: JSON.stringify({ agent: "nobody", text: "Why?" })
-        })
-      )
-      assert.strictEqual(response.status, 404)
-      assert.include(await response.text(), "agent-not-found")
-    })
-  })
-
-  it("runs what is over it as long as the service does", async () => {
-    const seen: Array<string> = []
-    const over = Layer.effectDiscard(
-      Effect.acquireRelease(
-        Effect.sync(() => seen.push("begun")),
-        () => Effect.sync(() => seen.push("ended"))
-      )
-    )
-    await served({ features: [feature({ name: "seen", over })] }, async () => {
-      assert.deepStrictEqual(seen, ["begun"])
-    })
-    assert.deepStrictEqual(seen, ["begun", "ended"])
-  })
-
-  it("does not compile without a service that its operations need", () => {
-    const features = [feature({ name: "orders", groups })] as const
-    // @ts-expect-error: nobody provides Payments.
-    const given: Options = { ...options, features }
-    assert.deepStrictEqual(given.features, features as never)
-  })
 })
 
 describe("what is wrong with features", () => {
