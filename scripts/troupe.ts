@@ -20,6 +20,7 @@ import { archiveCommands } from "./troupe/Archive.ts"
 import { modelOf } from "./troupe/Model.ts"
 import { dryRunJson, dryRunLines, reportJson, reportLines } from "./troupe/Print.ts"
 import { dataFlag, endWith, overStore, say, tenantFlag, where } from "./troupe/Stored.ts"
+import { callCommand } from "./troupe/CallCommand.ts"
 import { doctorCommand } from "./troupe/DoctorCommand.ts"
 import { mcpCommand } from "./troupe/McpCommand.ts"
 import { tokenCommand } from "./troupe/TokenCommand.ts"
@@ -176,7 +177,8 @@ const troupe = Command.make("troupe").pipe(
     doctorCommand,
     tokenCommand,
     mcpCommand,
-    ...workCommands
+    ...workCommands,
+    callCommand
   ])
 )
 

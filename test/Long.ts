@@ -32,6 +32,7 @@ export const late: ReadonlyArray<string> = [
   "test/package/Package.test.ts",
   "test/process/AppFile.test.ts",
   "test/process/Asked.test.ts",
+  "test/process/CallCommand.test.ts",
   "test/process/CommandLines.test.ts",
   "test/process/Deploy.test.ts",
   "test/process/FewFiles.test.ts",

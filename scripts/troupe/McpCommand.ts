@@ -9,8 +9,8 @@ import type { McpOptions } from "../../src/mcp/McpServer.ts"
 import { oneLine } from "../chat/View.ts"
 import { loadApp } from "../command/AppModule.ts"
 import { Refused } from "../command/Refused.ts"
-import { place } from "./Operator.ts"
-import { inStore, described } from "./WorkCommands.ts"
+import { inStore, place } from "./Operator.ts"
+import { described } from "./WorkCommands.ts"
 
 const app = Flag.String("app").pipe(
   Flag.withMetavar("FILE"),

@@ -10,6 +10,7 @@ import { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import { Tenant } from "../../src/value/Ids.ts"
 import { optionalDirectory } from "../command/CommandLine.ts"
 import * as Environment from "../start/Environment.ts"
+import type { StoreLocation } from "./StoreLocation.ts"
 import { storeLocation } from "./StoreLocation.ts"
 
 export const dataFlag = optionalDirectory(
@@ -31,6 +32,18 @@ export const where = `  Without --data, TROUPE_DATA (.troupe) or TROUPE_DATABASE
 
 export const say = (text: string) => Effect.sync(() => process.stdout.write(`${text}\n`))
 
+/** Says of a failure of the server what may help. */
+export const explainingServer = <A, E, R>(
+  database: StoreLocation["database"],
+  work: Effect.Effect<A, E, R>
+) =>
+  Effect.mapError(work, (error) =>
+    Option.isSome(database) &&
+    (SqlError.isSqlError(error) || error instanceof Migrator.MigrationError)
+      ? Environment.explainDatabase(database.value, error)
+      : error
+  )
+
 type Needed = Stores.Stores | Stores.Client | Scope.Scope
 
 const over = Effect.fnUntraced(function* <A, E>(
@@ -43,14 +56,7 @@ const over = Effect.fnUntraced(function* <A, E>(
     onNone: () => found(Stores.directory(directory)),
     onSome: (url) => found(Stores.postgres(url))
   })
-  return yield* Effect.provide(work, stores).pipe(
-    Effect.mapError((error) =>
-      Option.isSome(database) &&
-      (SqlError.isSqlError(error) || error instanceof Migrator.MigrationError)
-        ? Environment.explainDatabase(database.value, error)
-        : error
-    )
-  )
+  return yield* explainingServer(database, Effect.provide(work, stores))
 })
 
 /** Runs it over the store that the flags and the environment name, which is there and of this version. */

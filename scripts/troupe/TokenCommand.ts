@@ -1,45 +1,23 @@
 /**
  * `troupe token`: makes, lists and revokes tokens of the HTTP API in the store, also where no service runs.
  */
-import * as NodeCrypto from "@effect/platform-node-shared/NodeCrypto"
-import { Effect, Layer, Result, Schema } from "effect"
-import type { Digest } from "effect/crypto"
-import { SecureRandom } from "effect/crypto"
+import { Effect, Result, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import type * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
-import { methodOf } from "../../layers/compose/promises/DerivedMethods.ts"
-import * as Tokens from "../../layers/service/TokenEffects.ts"
 import { TokenId } from "../../src/value/Ids.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
 import { everyItem } from "../../src/value/Pages.ts"
-import { DeclaredRoles, declaredRoles, unknownRole } from "../../src/principal/Rights.ts"
+import type { DeclaredRoles } from "../../src/principal/Rights.ts"
+import { declaredRoles, unknownRole } from "../../src/principal/Rights.ts"
 import { common_roles, roles_max } from "../../src/principal/Principal.ts"
 import { oneLine } from "../chat/View.ts"
 import { loadApp } from "../command/AppModule.ts"
 import { optionalText, unreadableCommand, wholeNumber } from "../command/CommandLine.ts"
-import type { Place } from "./Operator.ts"
-import { operator, place } from "./Operator.ts"
-import { endWith, overStore, say, where } from "./Stored.ts"
+import { inStore, place } from "./Operator.ts"
+import { endWith, where } from "./Stored.ts"
 
 const day_ms = 86_400_000
 const page_max = 500
 const days_max = 366
-
-const crypto = Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto)
-
-/** Does something in the store that the command names. Sets the exit code 1 where it fails. */
-const inStore = <E>(
-  { data, tenant }: Place,
-  does: (
-    by: ReturnType<typeof operator>
-  ) => Effect.Effect<void, E, Stores.Stores | Digest.Digest | SecureRandom.SecureRandom>
-) => {
-  const work = Effect.provide(
-    Effect.suspend(() => does(operator(tenant))),
-    crypto
-  )
-  return endWith(Effect.as(overStore(data, work), 0), "not done")
-}
 
 const date = (at: number) => new Date(at).toISOString().replace(/\.\d+Z$/, "Z")
 
@@ -99,14 +77,9 @@ const create = Command.make(
     const wanted = { name, roles, principal: principal ?? name, holds_ms: days * day_ms }
     yield* inStore(
       rest,
-      Effect.fnUntraced(
-        function* (by) {
-          const made = yield* methodOf(Tokens.create)(wanted, by)
-          const text = `${made.token}\n\nShown this once. ${lineOf(made)}`
-          yield* say(rest.json ? JSON.stringify(made) : text)
-        },
-        Effect.provideService(DeclaredRoles, read.success)
-      )
+      (troupe, by) => troupe.createToken(wanted, by),
+      (made) => `${made.token}\n\nShown this once. ${lineOf(made)}`,
+      Effect.succeed({ roles: Object.fromEntries(read.success) })
     )
   })
 ).pipe(Command.withDescription("Makes a token and prints it once; the store keeps its SHA-256."))
@@ -114,13 +87,11 @@ const create = Command.make(
 const list = Command.make("list", place, (given) =>
   inStore(
     given,
-    Effect.fnUntraced(function* (by) {
-      const found = yield* everyItem(page_max, (last: AccessToken | undefined) =>
-        methodOf(Tokens.list)({ limit: page_max, ...(last && { after: last.id }) }, by)
-      )
-      const lines = found.length === 0 ? "no tokens" : found.map(lineOf).join("\n")
-      yield* say(given.json ? JSON.stringify(found) : lines)
-    })
+    (troupe, by) =>
+      everyItem(page_max, (last: AccessToken | undefined) =>
+        troupe.tokens({ limit: page_max, ...(last && { after: last.id }) }, by)
+      ),
+    (found) => (found.length === 0 ? "no tokens" : found.map(lineOf).join("\n"))
   )
 ).pipe(Command.withDescription("Lists the tokens of a tenant, newest first, without their texts."))
 
@@ -137,14 +108,7 @@ const revoke = Command.make(
       Argument.withDescription("the token's id, as the list shows it")
     )
   },
-  ({ id, ...rest }) =>
-    inStore(
-      rest,
-      Effect.fnUntraced(function* (by) {
-        const revoked = yield* methodOf(Tokens.revoke)(id, by)
-        yield* say(rest.json ? JSON.stringify(revoked) : lineOf(revoked))
-      })
-    )
+  ({ id, ...rest }) => inStore(rest, (troupe, by) => troupe.revokeToken(id, by), lineOf)
 ).pipe(Command.withDescription("Revokes a token: from then on no process takes it."))
 
 export const tokenCommand = Command.make("token").pipe(

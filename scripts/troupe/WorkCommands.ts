@@ -1,56 +1,15 @@
 /**
  * `troupe runs`, `decide`, `settle` and `erase`: what people do about work, in a store whose service does not run, or beside the
- * services of a server. Each is a method of a runtime that hosts no agent and so takes no work from a service. What a decision or a
- * settlement sets free goes on in a service that hosts its agent.
+ * services of a server. What a decision or a settlement sets free goes on in a service that hosts its agent.
  */
-import { Effect, Option, Redacted } from "effect"
+import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
-import { Troupe } from "../../layers/compose/entries/Troupe.ts"
-import type { TroupeService } from "../../layers/compose/entries/Troupe.ts"
-import { layer as scripted } from "../../layers/model/tape/ScriptedModelGateway.ts"
-import type { Principal } from "../../src/principal/Principal.ts"
-import type { McpOptions } from "../../src/mcp/McpServer.ts"
 import { RunStatus } from "../../src/run/RunState.ts"
 import { oneLine } from "../chat/View.ts"
 import { optionalText, toggle, unreadableCommand, wholeNumber } from "../command/CommandLine.ts"
 import { during } from "../command/Progress.ts"
-import type { Place } from "./Operator.ts"
-import { operator, place } from "./Operator.ts"
-import { endWith, say, where } from "./Stored.ts"
-import { storeLocation } from "./StoreLocation.ts"
-
-type Does<A> = (troupe: TroupeService, by: Principal) => Effect.Effect<A, unknown>
-
-/** Does it over the store, which must exist already, and prints what came of it. `more` are options of the runtime. */
-export const inStore = <A>(
-  { data, json, tenant }: Place,
-  does: Does<A>,
-  lines: (done: A) => string,
-  more: Effect.Effect<{ readonly mcp?: McpOptions }, unknown> = Effect.succeed({})
-) => {
-  const work = Effect.gen(function* () {
-    const { database, directory } = yield* storeLocation(data)
-    const store = Option.match(database, {
-      onNone: () => ({ directory }),
-      onSome: (url) => ({ postgres: Redacted.value(url) })
-    })
-    const troupe = Troupe.layer({
-      agents: [],
-      model: scripted([]),
-      store,
-      telemetry: false,
-      ...(yield* more)
-    })
-    const done = yield* Effect.provide(
-      Effect.flatMap(Troupe, (service) => does(service, operator(tenant))),
-      Stores.existing(troupe)
-    )
-    yield* say(json ? JSON.stringify(done ?? {}) : lines(done))
-    return 0
-  })
-  return endWith(work, "not done")
-}
+import { inStore, place } from "./Operator.ts"
+import { where } from "./Stored.ts"
 
 export const described =
   (text: string) =>

@@ -1,11 +1,13 @@
 /**
- * An operation, declared once as data. The HTTP route, its entry in OpenAPI, the method of a started service and its row in the
- * table of rights follow from it; its effect is in `layers/service`.
+ * An operation, declared once as data. The HTTP route, its entry in OpenAPI, the method of a started service, `troupe call` and its
+ * row in the table of rights follow from it; its effect is in `layers/service`.
  */
 import type { Redacted, Schema } from "effect"
-import { Context } from "effect"
+import { Context, Result } from "effect"
 import type { PrincipalInput } from "../principal/Principal.ts"
 import type { AnyRight } from "../principal/Rights.ts"
+import { InvalidInput } from "../schema/InvalidInput.ts"
+import { excess_message } from "../schema/SchemaIssues.ts"
 import type { Timed } from "../value/Times.ts"
 
 /** The token of the request that asks, if it came over HTTP. */
@@ -74,6 +76,24 @@ export const placesOf = (operation: Operation): ReadonlyArray<string> => {
     ...(hasRest && !args.includes("input") ? ["input"] : []),
     ...(args.includes("by") ? [] : ["by"])
   ]
+}
+
+/** What a method takes for an object with all members of the input. Fails for a member for which it has no place. */
+export const argumentsOf = (
+  operation: Operation,
+  given: Readonly<Record<string, unknown>>,
+  by: unknown
+): Result.Result<ReadonlyArray<unknown>, InvalidInput> => {
+  const { args = [] } = operation
+  const places = placesOf(operation)
+  // A member may have the name of the principal's place.
+  const rest = Object.entries(given).filter(([name]) => name === "by" || !args.includes(name))
+  const [stray] = places.includes("input") ? [] : rest
+  if (stray !== undefined) {
+    return Result.fail(new InvalidInput({ field: stray[0], message: excess_message }))
+  }
+  const taken: typeof given = { ...given, input: Object.fromEntries(rest), by }
+  return Result.succeed(places.map((name) => taken[name]))
 }
 
 type TypeOf<S> = S extends { readonly Type: infer T } ? T : unknown

@@ -2,7 +2,7 @@
  * Each operation over HTTP and by its method: as each kind of principal, with inputs that fit and inputs that do not. There are two
  * services that were started alike, one for each surface, and both give the same.
  */
-import { Effect, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import { setTimeout } from "node:timers/promises"
 import type { Input, Name } from "./Inputs.ts"
 import { cases, its_conversation, its_question, its_run, none } from "./Inputs.ts"
@@ -20,7 +20,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { tool } from "../../src/index.ts"
 import { originOfCall } from "../../src/memory/MemoryRow.ts"
 import type { Operation } from "../../src/operation/Operation.ts"
-import { placesOf } from "../../src/operation/Operation.ts"
+import { argumentsOf } from "../../src/operation/Operation.ts"
 import { TroupeApi } from "../../src/operation/TroupeApi.ts"
 import type { Role } from "../../src/principal/Principal.ts"
 import { Principal } from "../../src/principal/Principal.ts"
@@ -171,15 +171,10 @@ const byMethod = async (
   given: Input,
   by: Principal | undefined
 ): Promise<Outcome> => {
-  const places = placesOf(operations[name].operation)
-  const input = filled(given, on)
-  const rest = Object.fromEntries(Object.entries(input).filter(([key]) => !places.includes(key)))
-  const taken: Input = { ...input, input: rest, by }
+  const args = argumentsOf(operations[name].operation, filled(given, on), by)
   const method = on.troupe[name] as (...args: ReadonlyArray<unknown>) => Promise<unknown>
   try {
-    return {
-      value: comparable((await method(...places.map((each) => taken[each]))) ?? null)
-    }
+    return { value: comparable((await method(...Result.getOrThrow(args))) ?? null) }
   } catch (error) {
     return { error: (error as { readonly _tag: string })._tag }
   }
