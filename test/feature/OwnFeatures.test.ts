@@ -144,6 +144,7 @@ describe("a feature of an application", () => {
   it("does not compile without a service that its operations need", () => {
     const features = [feature({ name: "orders", groups })] as const
     // @ts-expect-error: nobody provides Payments.
+    // @effect-diagnostics-next-line missingLayerContext:off
     const given: Options = { ...options, features }
     assert.deepStrictEqual(given.features, features as never)
   })

@@ -57,7 +57,7 @@ const halted = Effect.fnUntraced(function* <A>(steps: () => Steps<A, never>) {
   return { coroutine, fiber, scheduler }
 })
 
-describe.each(answers)("%s", (_, drive) => {
+describe.each(answers)("%s, at its end", (_, drive) => {
   it.live(
     "calls the function for its end once, however it ends, and after what it waited for",
     () =>
@@ -89,7 +89,9 @@ describe.each(answers)("%s", (_, drive) => {
         assert.deepStrictEqual(log, ["done", "failed", "asleep", "released", "waited"])
       })
   )
+})
 
+describe.each(answers)("%s, in its steps", (_, drive) => {
   it.live("takes an Effect that is done at once, and waits for any other", () =>
     Effect.gen(function* () {
       const seen: Array<unknown> = []
@@ -128,7 +130,9 @@ describe.each(answers)("%s", (_, drive) => {
         assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
       })
   )
+})
 
+describe.each(answers)("%s, asleep and interrupted", (_, drive) => {
   it.live("sleeps until it is woken, and never goes on after an interruption", () =>
     Effect.gen(function* () {
       let wakes = 0
