@@ -112,17 +112,15 @@ export const examineDirectory = Effect.fnUntraced(function* <E, R>(
     orUnopened,
     orAway,
     Effect.catchIf(
-      (error) => error instanceof DirectoryUnusable,
-      ({ message }) => Effect.succeed([fault("lock", message)])
-    ),
-    Effect.catchIf(
-      (error) => error instanceof DirectoryInUse,
-      ({ pid }) =>
+      (error) => error instanceof DirectoryUnusable || error instanceof DirectoryInUse,
+      (error) =>
         Effect.succeed([
-          unknown(
-            "lock",
-            `process ${pid} uses the directory, and PGlite lets in one at a time: only its disk was looked at. Ask that process, or stop it first`
-          )
+          error instanceof DirectoryUnusable
+            ? fault("lock", error.message)
+            : unknown(
+                "lock",
+                `process ${error.pid} uses the directory, and PGlite lets in one at a time: only its disk was looked at. Ask that process, or stop it first`
+              )
         ])
     )
   )
