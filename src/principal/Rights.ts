@@ -136,6 +136,26 @@ export const unknownRole = (
     : [at, `there is no role ${JSON.stringify(roles[at])}.${listNames(known)}`]
 }
 
+/** The first of a tool's approvers that has no right to decide, so that it could answer no question: its place, and what to say. */
+export const idleApprover = (
+  approvers: ReadonlyArray<Role>,
+  declared: DeclaredRoles
+): readonly [at: number, message: string] | undefined => {
+  const may = rolesWith(declared).filter(
+    (role) =>
+      role === "admin" ||
+      Object.hasOwn(rights.decide, role) ||
+      declared.get(role)?.decide !== undefined
+  )
+  const at = approvers.findIndex((role) => !may.includes(role))
+  return at < 0
+    ? undefined
+    : [
+        at,
+        `the role ${JSON.stringify(approvers[at])} lacks the right "decide", so it can answer no question. These have it: ${may.join(", ")}.`
+      ]
+}
+
 /** What is declared in the service that each principal was read for. A principal that nobody read has no declared role. */
 const declaredFor = new WeakMap<object, DeclaredRoles>()
 

@@ -1,7 +1,7 @@
 /**
  * The error for a value from outside that does not have its expected form, and the readers that check bounds and decode.
  */
-import { Effect, Result, Schema, SchemaIssue, SchemaParser } from "effect"
+import { Effect, Result, Schema, SchemaAST, SchemaIssue, SchemaParser } from "effect"
 import { cutText, truncateUnits } from "../value/CutText.ts"
 import type { JsonBounds } from "../value/BoundedJson.ts"
 import { readJsonValue } from "../value/BoundedJson.ts"
@@ -118,16 +118,24 @@ const unreadable = (value: unknown): string => {
   return truncateUnits(found ?? "", segment_max)
 }
 
+const firstLeaf = (issue: SchemaIssue.Issue): SchemaIssue.Issue => {
+  const inner = "issue" in issue ? issue.issue : "issues" in issue ? issue.issues[0] : undefined
+  return inner === undefined ? issue : firstLeaf(inner)
+}
+
 /**
- * The message for an unknown member that suggests a struct's member with a similar name. Undefined = the issue's own message is
- * enough.
+ * The message for an unknown member, at any depth, that suggests a member of its struct with a similar name. Undefined = the
+ * issue's own message is enough.
  */
-const suggestedMember = (schema: object, issue: SchemaIssue.Issue): string | undefined => {
+const suggestedMember = (issue: SchemaIssue.Issue): string | undefined => {
   const { message, path } = firstSchemaIssue(issue)
-  const [name, ...rest] = path
-  if (message !== excess_message || name === undefined || rest.length > 0) return undefined
-  const fields = "fields" in schema ? Object.keys(schema.fields as object) : []
-  const near = didYouMean(name, fields)
+  const leaf = firstLeaf(issue)
+  if (message !== excess_message || leaf._tag !== "UnexpectedKey") return undefined
+  const members = SchemaAST.isObjects(leaf.ast) ? leaf.ast.propertySignatures : []
+  const near = didYouMean(
+    path.at(-1) ?? "",
+    members.map(({ name }) => String(name))
+  )
   return near === "" ? undefined : `${excess_message}.${near}`
 }
 
@@ -152,7 +160,7 @@ export const shapeReader = <S extends Schema.Constraint & { readonly DecodingSer
       }
       return Effect.fromResult(
         Result.mapError(decoded.success, ({ issue }) =>
-          invalid(field, issue, suggestedMember(schema, issue))
+          invalid(field, issue, suggestedMember(issue))
         )
       )
     })

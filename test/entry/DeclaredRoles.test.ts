@@ -39,18 +39,20 @@ const rita = person("rita", "releaser")
 const dora = person("dora", "desk")
 const kim = person("kim", "keeper")
 
-const refund = tool(
-  {
-    namespace: "shop",
-    name: "refund",
-    description: "Pays an order back.",
-    side_effects: "external",
-    approvers: ["auditor"],
-    group: "money",
-    input: Schema.Struct({ order: Schema.String })
-  },
-  ({ order }) => Promise.resolve(order)
-)
+const refundBy = (...approvers: ReadonlyArray<Role>) =>
+  tool(
+    {
+      namespace: "shop",
+      name: "refund",
+      description: "Pays an order back.",
+      side_effects: "external",
+      approvers,
+      group: "money",
+      input: Schema.Struct({ order: Schema.String })
+    },
+    ({ order }) => Promise.resolve(order)
+  )
+const refund = refundBy("auditor")
 const ship = tool(
   {
     namespace: "shop",
@@ -324,23 +326,24 @@ describe("a role that a service declares", () => {
 
   it("ends the start where something names one that there is not", async () => {
     const noRole = `there is no role "auditer". ${known}`
-    const named = tool(
-      {
-        namespace: "shop",
-        name: "refund",
-        description: "Pays an order back.",
-        side_effects: "external",
-        approvers: ["approver", "auditer"],
-        group: "money",
-        input: Schema.Struct({ order: Schema.String })
-      },
-      ({ order }) => Promise.resolve(order)
-    )
-    assert.deepStrictEqual(await refusal({ tools: [named, ship] }), [
+    assert.deepStrictEqual(await refusal({ tools: [refundBy("approver", "auditer"), ship] }), [
       "MisdeclaredTool",
       "approvers.1",
       `tool "refund", field "approvers.1": ${noRole} Name one of these, or declare the role with its rights (\`roles\` of a start).`
     ])
+    const observed = (...approvers: ReadonlyArray<Role>) =>
+      refusal({
+        roles: { ...roles, observer: { inspect: "all", authorize: "named" } },
+        tools: [refundBy(...approvers), ship]
+      })
+    for (const idle of ["observer", "publisher"]) {
+      assert.deepStrictEqual(await observed("auditor", idle), [
+        "MisdeclaredTool",
+        "approvers.1",
+        `tool "refund", field "approvers.1": the role "${idle}" lacks the right "decide", so it can answer no question. These have it: viewer, approver, operator, admin, customer, auditor, releaser. Name one of these, or declare the role with \`decide: "named"\` (\`roles\` of a start).`
+      ])
+    }
+    assert.isUndefined(await observed("auditor", "admin", "customer"))
     const agents = [AgentSpec.make({ ...shop, groups_by_role: { auditer: ["money"] } })]
     assert.deepStrictEqual(await refusal({ agents }), [
       "MisdeclaredAgent",

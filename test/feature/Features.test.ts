@@ -99,8 +99,20 @@ describe("a feature", () => {
     const { rows } = await database.query(
       "SELECT relname FROM pg_class WHERE relnamespace = 'troupe'::regnamespace AND relname ~ 'platform|world|spectral|semstreams|triples|loop|flow|components'"
     )
+    const { rows: own } = await database.query<{ readonly name: string }>(
+      "SELECT relname AS name FROM pg_class WHERE relnamespace = 'troupe'::regnamespace AND relkind IN ('r', 'v')"
+    )
     await database.close()
     assert.deepStrictEqual(rows, [])
+    assert.isAbove(own.length, 30)
+    for (const { name } of own) {
+      const table = { name, what: "own", key: ["id"], columns: { tenant: uuid, id: uuid } }
+      const taken = feature({ name: "taken", tables: [table], migrations: { "0001_own": [] } })
+      assert.deepInclude((await failureOf({ features: [taken] })) as object, {
+        field: "features.0.tables.0.name",
+        message: `the feature "taken": every store has a table or a view ${name} of its own`
+      })
+    }
   })
 
   it("says what its events cause, and the application's own handlers go before", () =>
@@ -159,9 +171,7 @@ describe("what is wrong with features", () => {
   })
   const paying = { ...bare, events: { handlers: { paid: () => undefined }, topics: [] } }
   const at = "groups.0.effects.note.operation"
-  const wrong: ReadonlyArray<
-    readonly [what: string, features: unknown, field: string, said: RegExp]
-  > = [
+  const wrong: Array<readonly [what: string, features: unknown, field: string, said: RegExp]> = [
     ["is none", [1], "0", /Expected a feature/],
     ["lacks all but its name", [{ name: "x" }], "0.groups", /the feature "x": Missing key/],
     [
@@ -298,17 +308,66 @@ describe("what is wrong with features", () => {
       "0.tables.0.columns",
       /nothing keeps tenants apart/
     ],
-    [
-      "has a key without a column",
-      [withTable({ key: ["ix"] })],
-      "0.tables.0.columns",
-      /no column ix/
-    ],
+    ["has a key without a column", [withTable({ key: ["ix"] })], "0.tables.0.key", /no column ix/],
     [
       "marks a column that is none",
       [withTable({ erased: { marked: { who: "text" } } })],
-      "0.tables.0.columns",
+      "0.tables.0.erased.marked",
       /no column who/
+    ],
+    [
+      "removes by a column that is none",
+      [withTable({ erased: { removed: ["who"] } })],
+      "0.tables.0.erased.removed",
+      /no column who/
+    ],
+    [
+      "groups by a column that is none",
+      [withTable({ group: ["who"] })],
+      "0.tables.0.group",
+      /no column who/
+    ],
+    [
+      "has a table of every store",
+      [withTable({ name: "runs" })],
+      "0.tables.0.name",
+      /every store has a table or a view runs/
+    ],
+    [
+      "has a list of migrations",
+      [withTable({ name: "migrations_bare" })],
+      "0.tables.0.name",
+      /migrations_bare of its own/
+    ],
+    [
+      "has a member of an operation that is nearly one",
+      [withOperation({ rights: "inspect" })],
+      `0.${at}.rights`,
+      /"bare": there is no such member. Did you mean "right"/
+    ],
+    [
+      "has a member of a table that is nearly one",
+      [withTable({ keys: ["id"] })],
+      "0.tables.0.keys",
+      /no such member. Did you mean "key"/
+    ],
+    [
+      "has a member of a group that is nearly one",
+      [{ ...bare, groups: [{ id: "notes", title: "Notes", effects: {}, effect: {} }] }],
+      "0.groups.0.effect",
+      /no such member. Did you mean "effects"/
+    ],
+    [
+      "misspells its name",
+      [{ ...bare, name: undefined, nam: "bare" }],
+      "0.nam",
+      /^a feature without a name: there is no such member. Did you mean "name"/
+    ],
+    [
+      "gives a right to nobody",
+      [withOperation({ right: {} })],
+      `0.${at}.right`,
+      /"bare": it names no role/
     ],
     [
       "marks a column that is no text",
@@ -373,6 +432,27 @@ describe("what is wrong with features", () => {
     ["has a Layer that is none", [{ ...bare, layer: Effect.void }], "0.layer", /Expected a Layer/],
     ["runs what is none", [{ ...bare, over: Effect.void }], "0.over", /Expected a Layer/]
   ]
+  for (const name of "then catch finally constructor toJSON toString valueOf prototype hasOwnProperty __proto__".split(
+    " "
+  )) {
+    const said = new RegExp(`"bare": the operation GET /v1/notes/:id has the name "${name}"`)
+    const named = { ...note, operation: { ...get, name } }
+    wrong.push(
+      [
+        `calls a method ${name}`,
+        [withEffects({ [name]: named })],
+        `0.groups.0.effects.${name}.operation.name`,
+        said
+      ],
+      [`calls an operation ${name}`, [withOperation({ id: name })], `0.${at}.id`, said],
+      [
+        `calls a group ${name}`,
+        [{ ...bare, groups: [{ id: name, title: "Notes", effects: { note } }] }],
+        "0.groups.0.id",
+        new RegExp(`"bare": a group has the name "${name}"`)
+      ]
+    )
+  }
   for (const [what, features, field, said] of wrong) {
     it(`is refused at the start: one that ${what}`, async () => {
       const error = await failureOf({ features } as Partial<Options>)

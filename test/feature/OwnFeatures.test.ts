@@ -1,7 +1,7 @@
 /** Features of an application, made of what `troupe/feature` has. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { feature, makeProblem, operation, serve } from "troupe/feature"
-import { assert, describe, it } from "vitest"
+import { assert, describe, it, vi } from "vitest"
 import { start } from "../../layers/compose/entries/Embed.ts"
 import type { Options } from "../../layers/compose/options/ServiceOptions.ts"
 import { layer as scripted, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
@@ -125,6 +125,52 @@ describe("a feature of an application", () => {
       assert.strictEqual(response.status, 404)
       assert.include(await response.text(), "agent-not-found")
     })
+  })
+
+  it("meets a defect that says what it was, by method and over HTTP alike", async () => {
+    const declared = {
+      method: "GET",
+      success: Schema.Array(Schema.String),
+      right: "inspect",
+      summary: "Names"
+    } as const
+    const lost = operation({ ...declared, id: "lost", name: "lost", path: "/v1/lost" })
+    const listed = operation({ ...declared, id: "listed", name: "listed", path: "/v1/listed" })
+    const password = "hunter2-hunter2"
+    const failed = new Error(`the shelf fell: password=${password}`)
+    // What a program without types may do.
+    const effects = {
+      lost: serve(lost, () => Effect.fail(failed as never)),
+      listed: serve(listed, () => Effect.succeed([1] as never))
+    }
+    const shelf = feature({ name: "shelf", groups: [{ id: "shelf", title: "Shelf", effects }] })
+    const lines: Array<string> = []
+    const spy = vi.spyOn(console, "log").mockImplementation((...all) => {
+      lines.push(all.map((each) => JSON.stringify(each)).join(" "))
+    })
+    await served({ features: [shelf] }, async (troupe) => {
+      assert.strictEqual(
+        await troupe
+          .of(shelf)
+          .lost(olga)
+          .catch((error) => error),
+        failed
+      )
+      assert.strictEqual((await asked(troupe, "/v1/lost")).status, 500)
+      const wrong = await troupe
+        .of(shelf)
+        .listed(olga)
+        .catch((error) => error)
+      assert.strictEqual(
+        wrong.message,
+        "the operation listed of the feature shelf gave what its `success` does not take: 0: Expected string"
+      )
+      assert.strictEqual((await asked(troupe, "/v1/listed")).status, 500)
+    }).finally(() => spy.mockRestore())
+    const said = lines.filter((line) => line.includes("a request met a defect"))
+    assert.include(said[0], "the shelf fell")
+    assert.notInclude(lines.join(), password)
+    assert.notInclude(lines.join(), "not iterable")
   })
 
   it("runs what is over it as long as the service does", async () => {

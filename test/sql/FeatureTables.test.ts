@@ -1,6 +1,6 @@
 /** The tables that a feature makes beside those of every store: row security, declarations, later versions, and what is refused. */
 import { assert, layer } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer } from "effect"
+import { Deferred, Effect, Fiber, Layer, Logger } from "effect"
 import { SqlClient } from "effect/sql"
 import * as FeatureTables from "../../layers/sql/engine/FeatureTables.ts"
 import * as Migrations from "../../layers/sql/engine/Migrations.ts"
@@ -151,13 +151,32 @@ for (const [engine, client] of engines) {
             tables: { ...shop.tables, shop_settings: { record: ["by"], color: "text" } }
           } satisfies FeatureTables.FeatureTables
           const looked = yield* Effect.flip(Effect.provideService(made(later), MayUpgrade, false))
-          assert.include(looked.message, "it has migration 1 of 2")
+          assert.include(
+            looked.message,
+            "is of an older version of the feature shop: it has migration 1 of 2"
+          )
+          const renamed = { ...shop, migrations: { "0001_tags": shop.migrations["0001_notes"] } }
+          const named = yield* Effect.flip(made(renamed))
+          assert.include(
+            named.message,
+            "the feature shop has a migration 0001_tags, and this database ran it as 0001_notes"
+          )
+          assert.include(named.message, "A migration that ran keeps its name")
+          assert.notInclude(named.message, "empty database")
           const other = { feature: "other", migrations: shop.migrations, tables: {} }
           const none = yield* Effect.flip(Effect.provideService(made(other), MayUpgrade, false))
           assert.include(none.message, "this store has no tables of the feature other")
           assert.deepStrictEqual(yield* state, whole)
           yield* made(later)
-          yield* made(shop)
+          const said: Array<unknown> = []
+          yield* Effect.provide(
+            made(shop),
+            Logger.layer([Logger.make(({ message }) => void said.push(message))])
+          )
+          assert.include(
+            JSON.stringify(said),
+            "the feature shop has migration 2 here, and this version of the feature ends with 1"
+          )
           const [, declared] = yield* state
           assert.deepStrictEqual(declared![1], [
             "shop_settings",
@@ -258,7 +277,7 @@ for (const [engine, client] of engines) {
               [{ ...shop, feature: "Shop 2" }, "is none for its tables"],
               [
                 { ...shop, migrations: { "0001_notes": [notes, "SELECT 1 / 0"] } },
-                "division by zero"
+                "migration 0001_notes of the feature shop failed: division by zero"
               ]
             ]
             for (const [of, said] of wrong) {

@@ -102,9 +102,29 @@ const read = shapeReader(
 /** What is wrong, and in which member. */
 type Fault = readonly [member: string, message: string] | undefined
 
+/** Names of members that any object or promise has, or is asked for: whoever awaits an object calls its `then`. */
+const everywhere: ReadonlySet<string> = new Set([
+  ...[Object.prototype, Promise.prototype].flatMap(Object.getOwnPropertyNames),
+  "prototype",
+  "toJSON"
+])
+
+/** What is wrong with a name that becomes a member of an object. */
+const nameFault = (what: string, name: string): string | undefined =>
+  everywhere.has(name)
+    ? `${what} has the name ${JSON.stringify(name)}, which is a member of other objects or of promises: choose another`
+    : undefined
+
 /** What is wrong with an operation, whose shape is right, under this name. */
 const operationFault = (key: string, operation: Operation, declared: DeclaredRoles): Fault => {
-  const { args = [], method, name, params, path, payload, right } = operation
+  const { args = [], id, method, name, params, path, payload, right } = operation
+  for (const [member, given] of Object.entries({ id, name })) {
+    const fault = nameFault(`the operation ${method} ${path}`, given)
+    if (fault !== undefined) return [member, fault]
+  }
+  if (typeof right !== "string" && Object.keys(right).length === 0) {
+    return ["right", 'it names no role, so nobody but an admin has it: { operator: "all" }, say']
+  }
   const [, noRole] =
     unknownRole(typeof right === "string" ? [] : Object.keys(right), declared) ?? []
   if (noRole !== undefined) return ["right", noRole]
@@ -126,9 +146,24 @@ const operationFault = (key: string, operation: Operation, declared: DeclaredRol
   return unknown === undefined ? undefined : ["args", `the request has no member ${unknown}`]
 }
 
+/** What every store has in the schema `troupe` but the lists of migrations: no feature makes a table of such a name. */
+const of_every_store: ReadonlySet<string> = new Set(
+  `access_tokens agent_tasks approvals authorizations blob_shares blob_totals blob_uses blobs call_records channel_bindings
+  conversation_messages conversations dead_letters digest_items erasures event_inbox feature_tables idempotency_keys
+  mcp_pin_changes mcp_pins memory_canonical_texts memory_rows memory_scopes memory_words notice_preferences notices outbox
+  outbox_keys outbox_place processes quarantine run_details run_events run_pairs runs tool_messages tool_stops tool_workers
+  turn_costs unknown_calls`.split(/\s+/)
+)
+
+const isOfEveryStore = (name: string): boolean =>
+  of_every_store.has(name) || name.startsWith("migrations")
+
 /** What is wrong with a table, whose shape is right. */
 const tableFault = (of_all: ReadonlyArray<string>, table: AnyTable): Fault => {
   const { columns, erased: { marked, removed } = {}, group = [], key, name } = table
+  if (isOfEveryStore(name)) {
+    return ["name", `every store has a table or a view ${name} of its own`]
+  }
   const isOfAll = of_all.includes(name)
   if (isOfAll === Object.hasOwn(columns, "tenant")) {
     return [
@@ -142,8 +177,14 @@ const tableFault = (of_all: ReadonlyArray<string>, table: AnyTable): Fault => {
     return ["erased", "rows are removed or marked, not both"]
   }
   const texts = removed ?? Object.keys(marked ?? {})
-  const missing = [...key, ...group, ...texts].find((each) => !Object.hasOwn(columns, each))
-  if (missing !== undefined) return ["columns", `there is no column ${missing}`]
+  for (const [member, list] of Object.entries({
+    key,
+    group,
+    [`erased.${removed === undefined ? "marked" : "removed"}`]: texts
+  })) {
+    const missing = list.find((each) => !Object.hasOwn(columns, each))
+    if (missing !== undefined) return [member, `there is no column ${missing}`]
+  }
   if (isOfAll && texts.length > 0) return ["erased", "rows of all tenants are of no subject"]
   const other = texts.find((each) => columns[each]?.type !== "text")
   return other === undefined ? undefined : ["erased", `the column ${other} is no text`]
@@ -154,7 +195,9 @@ const featureFault = (
   { groups, migrations = {}, of_all = [], tables = [] }: AnyFeature,
   declared: DeclaredRoles
 ): Fault => {
-  for (const [at, { effects }] of groups.entries()) {
+  for (const [at, { effects, id }] of groups.entries()) {
+    const named = nameFault("a group", id)
+    if (named !== undefined) return [`groups.${at}.id`, named]
     for (const [key, { operation }] of Object.entries(effects)) {
       const fault = operationFault(key, operation, declared)
       if (fault !== undefined) {
@@ -216,7 +259,10 @@ export const checkFeatures = Effect.fnUntraced(function* (
     onEndpoint: ({ endpoint }) => void taken.add(routeOf(endpoint.method, endpoint.path))
   })
   for (const [at, feature] of features.entries()) {
-    const of = `the feature ${JSON.stringify(feature.name)}`
+    const of =
+      typeof feature.name === "string"
+        ? `the feature ${JSON.stringify(feature.name)}`
+        : "a feature without a name"
     const field = `features.${at}`
     yield* Effect.mapError(
       read(feature, field),

@@ -162,11 +162,14 @@ export const problemOf = <E extends PortError>(error: E): ProblemOf<E> => {
   return problem as ProblemOf<E>
 }
 
-const isDescribed = (error: PortError | Described): error is Described => "problem" in error
+const isObject = (error: unknown): error is object => typeof error === "object" && error !== null
+const isDescribed = (error: unknown): error is Described => isObject(error) && "problem" in error
+const isOfPort = (error: unknown): error is PortError =>
+  isObject(error) && Object.hasOwn(kinds, String(Reflect.get(error, "_tag")))
 
-/** The problem of an error of a port, or of one that a feature describes. */
-export const anyProblemOf = (error: PortError | Described): Problem =>
-  isDescribed(error) ? error.problem : problemOf(error)
+/** The problem of an error of a port, or of one that a feature describes. Undefined = an error that nobody declared. */
+export const anyProblemOf = (error: unknown): Problem | undefined =>
+  isDescribed(error) ? error.problem : isOfPort(error) ? problemOf(error) : undefined
 
 export const respond = (problem: Problem): HttpServerResponse.HttpServerResponse =>
   ProblemDetails.toResponse({ ...problem })

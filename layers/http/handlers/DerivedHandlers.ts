@@ -36,7 +36,11 @@ export const handlerOf =
       const by = yield* CurrentPrincipal
       const token = yield* CurrentToken
       return yield* perform(Effect.succeed({ ...query, ...payload, ...params } as never), by).pipe(
-        Effect.mapError((error) => anyProblemOf(error)),
+        Effect.catch((error: unknown) => {
+          const problem = anyProblemOf(error)
+          // The log has what it is.
+          return problem === undefined ? Effect.die(error) : Effect.fail(problem)
+        }),
         Effect.provideService(CallerToken, token),
         Effect.provideService(CustomerAgents, customer_agents)
       )

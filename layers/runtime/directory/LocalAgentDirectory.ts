@@ -11,7 +11,7 @@ import type { Declared } from "../../../src/agent/DeclaredAgent.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { withoutUndefined } from "../../../src/schema/InvalidInput.ts"
-import { DeclaredRoles, unknownRole } from "../../../src/principal/Rights.ts"
+import { DeclaredRoles, idleApprover, unknownRole } from "../../../src/principal/Rights.ts"
 import type { MisdeclaredTool } from "../../../src/tool/MisdeclaredTool.ts"
 import { misdeclared } from "../../../src/tool/MisdeclaredTool.ts"
 import { PriceBook } from "../../../services/PriceBook.ts"
@@ -69,16 +69,18 @@ const uniquelyNamed = Effect.fnUntraced(function* (given: ReadonlyArray<AgentSpe
   return specs
 })
 
-/** Fails with the first tool that names an approver whose role there is not. */
+/** Fails with the first tool that names an approver whose role there is not, or has no right to decide. */
 const checkApprovers = Effect.fnUntraced(function* (
   { all }: ToolRegistry["Service"],
   declared: DeclaredRoles
 ) {
   for (const { spec } of all) {
-    const [at, problem] = unknownRole(spec.approvers, declared) ?? []
-    if (at === undefined || problem === undefined) continue
-    const fix = "Name one of these, or declare the role with its rights (`roles` of a start)"
-    return yield* misdeclared(spec.name, `approvers.${at}`, problem, fix)
+    const unknown = unknownRole(spec.approvers, declared)
+    const wrong = unknown ?? idleApprover(spec.approvers, declared)
+    if (wrong === undefined) continue
+    const rights = unknown === undefined ? 'with `decide: "named"`' : "with its rights"
+    const fix = `Name one of these, or declare the role ${rights} (\`roles\` of a start)`
+    return yield* misdeclared(spec.name, `approvers.${wrong[0]}`, wrong[1], fix)
   }
 })
 

@@ -35,6 +35,10 @@ export const List = Context.Reference<string>("troupe/sql/MigrationList", {
   defaultValue: () => first_list
 })
 
+/** The feature whose list this is. Undefined = the list of every store. */
+const featureOf = (list: string): string | undefined =>
+  list === first_list ? undefined : list.slice(first_list.length + 1)
+
 const Ran = Schema.Struct({ migration_id: Schema.Int, name: Schema.String })
 const readRan = rowReader(Ran, "migrations")
 const readPlaces = rowReader(
@@ -79,14 +83,24 @@ const badState = (message: string) => new Migrator.MigrationError({ kind: "BadSt
 export const foreign_message =
   'the database has a schema "troupe" that Troupe did not make. Use another database, or rename that schema'
 
+const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`
+
 /**
- * Fails where the database ran a migration with the same number and another name, as versions before the first release had them:
- * this version's migrations cannot be applied after those. A number above this version's last one belongs to a newer process,
- * beside which this one may run.
+ * Fails where the database ran a migration with the same number and another name, as versions before the first release had them,
+ * or a feature whose migration was renamed: this version's migrations cannot be applied after those. A number above this
+ * version's last one belongs to a newer process, beside which this one may run.
  */
 const refuseForeign = Effect.gen(function* () {
-  for (const { id, isOurs, name, ours } of yield* ran) {
+  const feature = featureOf(yield* List)
+  for (const { id, isOurs, name, ours = "" } of yield* ran) {
     if (isOurs) continue
+    if (feature !== undefined) {
+      return yield* badState(
+        `the feature ${feature} has a migration ${nameOf(id, ours)}, and this database ran it as ${nameOf(id, name)}. Nothing was ` +
+          `changed. A migration that ran keeps its name and its statements: give it its old name, and write what is new into a ` +
+          `later one.`
+      )
+    }
     return yield* badState(
       `this database was made by a version of Troupe from before its first release (its migration ${id} ` +
         `is "${name}", not "${ours}") and cannot be upgraded. Nothing was changed. Use an empty database or another ` +
@@ -118,11 +132,18 @@ export class StoreTooNew extends Schema.TaggedError<StoreTooNew>()("StoreTooNew"
 
 type Ran = Effect.Success<typeof ran>
 
-/** What is said of a schema that a newer version than this one, which ends with `newest`, has brought further; else undefined. */
-export const newerThanKnown = (all: Ran, newest: number): StoreTooNew | string | undefined => {
+/** What is said of a schema, or of a feature's tables, that a newer version than this one, which ends with `newest`, has brought further; else undefined. */
+export const newerThanKnown = (
+  all: Ran,
+  newest: number,
+  feature?: string
+): StoreTooNew | string | undefined => {
   const last = Math.max(0, ...all.map(({ id }) => id))
   if (last <= newest) return undefined
-  const brought = `the schema has migration ${last}, and this version ends with ${newest}`
+  const brought =
+    feature === undefined
+      ? `the schema has migration ${last}, and this version ends with ${newest}`
+      : `the feature ${feature} has migration ${last} here, and this version of the feature ends with ${newest}`
   const needed = Math.max(0, ...all.map(({ name }) => Number(/_needs_(\d+)$/.exec(name)?.[1] ?? 0)))
   if (needed <= newest) {
     return `${brought}: a newer version runs on it. While that one replaces this one, both serve; do not go back to this version for good`
@@ -135,12 +156,12 @@ export const newerThanKnown = (all: Ran, newest: number): StoreTooNew | string |
 
 /** Fails where a newer version says that this one must not run beside it. */
 const refuseTooNew = Effect.gen(function* () {
-  const said = newerThanKnown(yield* ran, yield* newest)
+  const said = newerThanKnown(yield* ran, yield* newest, featureOf(yield* List))
   if (said instanceof StoreTooNew) return yield* said
 })
 
 const warnOfNewer = Effect.gen(function* () {
-  const said = newerThanKnown(yield* ran, yield* newest)
+  const said = newerThanKnown(yield* ran, yield* newest, featureOf(yield* List))
   if (typeof said === "string") yield* Effect.logWarning(said)
 })
 
@@ -178,13 +199,24 @@ const upgrade = Effect.gen(function* () {
 /** Why a store cannot be used. */
 export type StartError = Migrator.MigrationError | SqlError.SqlError | StoreTooNew
 
-/** Adds the cause to an error: the library only says which migration failed. */
-const explained = <E>(error: E | Migrator.MigrationError | SqlError.SqlError) => {
-  if (SqlError.isSqlError(error)) return withReason(error)
-  if (!(error instanceof Migrator.MigrationError) || error.cause === undefined) return error
-  const message = `${error.message}: ${reasonOf(error.cause)}`
-  return new Migrator.MigrationError({ kind: error.kind, cause: error.cause, message })
-}
+/** Adds the cause to an error, and whose migration it is: the library only says a migration's number and name. */
+const explained =
+  (list: string) =>
+  <E>(error: E | Migrator.MigrationError | SqlError.SqlError) => {
+    if (SqlError.isSqlError(error)) return withReason(error)
+    if (!(error instanceof Migrator.MigrationError) || error.cause === undefined) return error
+    const feature = featureOf(list)
+    const [, id, name = ""] = /^Migration "(\d+)_(.*)" failed$/.exec(error.message) ?? []
+    const failed =
+      feature === undefined || id === undefined
+        ? error.message
+        : `migration ${nameOf(Number(id), name)} of the feature ${feature} failed`
+    const message = `${failed}: ${reasonOf(error.cause)}`
+    return new Migrator.MigrationError({ kind: error.kind, cause: error.cause, message })
+  }
+
+const withExplained = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(List, (list) => Effect.mapError(effect, explained(list)))
 
 /** Migrates the database. Gives the numbers and names of the migrations that it ran. */
 export const run: Effect.Effect<
@@ -194,7 +226,7 @@ export const run: Effect.Effect<
 > = Effect.flatMap(SqlClient.SqlClient, (sql) => inTransaction(sql)(upgrade)).pipe(
   Effect.tap(warnOfNewer),
   Effect.catchTag("StoreError", Effect.die),
-  Effect.mapError(explained),
+  withExplained,
   Effect.provideService(AnswerUnlimited, true)
 )
 
@@ -207,20 +239,19 @@ export const requireCurrent = Effect.gen(function* () {
   const known = yield* newest
   if (last >= known) return
   if (yield* isForeign) return yield* badState(`${foreign_message}.`)
-  const list = yield* List
-  if (last === 0 && list !== first_list) {
-    const name = list.slice(first_list.length + 1)
+  const feature = featureOf(yield* List)
+  if (last === 0 && feature !== undefined) {
     return yield* badState(
-      `this store has no tables of the feature ${name}. Nothing was changed. A start of the service with it makes them.`
+      `this store has no tables of the feature ${feature}. Nothing was changed. A start of the service with it makes them.`
     )
   }
   return yield* badState(
     last === 0
       ? "there is no store of Troupe in this database. Nothing was changed. A start of the service makes one."
-      : `this store is of an older version: it has migration ${last} of ${known}. Nothing was changed. Start the service with ` +
+      : `this store is of an older version${feature === undefined ? "" : ` of the feature ${feature}`}: it has migration ${last} of ${known}. Nothing was changed. Start the service with ` +
           `this version, which runs the rest, or use the commands of the version that made it.`
   )
-}).pipe(Effect.catchTag("StoreError", Effect.die), Effect.mapError(explained))
+}).pipe(Effect.catchTag("StoreError", Effect.die), withExplained)
 
 export const layer: Layer.Layer<never, StartError, SqlClient.SqlClient> = Layer.effectDiscard(
   Effect.flatMap(MayUpgrade, (may) => (may ? Effect.asVoid(run) : requireCurrent))
