@@ -33,6 +33,11 @@ export type ServicesOf<S extends AnyServed> = S["perform"] extends (
   ? R
   : never
 
+/**
+ * Gives an operation its effect. `perform` gets the decoded input (the members of params, query and payload together) and the caller,
+ * whose `tenant` its queries name. Its errors are those of ports, or have a `problem`; its services are its feature's, the runtime's or
+ * the program's.
+ */
 export const serve = <const O extends Operation, E, R>(
   operation: O,
   perform: (input: InputOf<O>, by: Principal) => Effect.Effect<OutputOf<O>, E, R>

@@ -15,6 +15,7 @@ import {
 } from "../../src/permission/AccessToken.ts"
 import type { Stored } from "./TypedRows.ts"
 import {
+  anyTenant,
   hidden,
   int8,
   json,
@@ -79,7 +80,9 @@ const make = Effect.gen(function* () {
       yield* rows.add([{ token_id: id, sha256, tenant, token, expires_at }])
     }, driver.transaction),
     find: (sha256) =>
-      Effect.map(rows.one({ sha256 }), (found) => (found === undefined ? found : tokenIn(found))),
+      Effect.map(rows.one({ tenant: anyTenant, sha256 }), (found) =>
+        found === undefined ? found : tokenIn(found)
+      ),
     list: ({ after, limit, tenant }) =>
       Effect.map(
         rows.list({
@@ -101,7 +104,7 @@ const make = Effect.gen(function* () {
       Effect.asVoid(
         rows.set(
           {
-            where: { token_id },
+            where: { tenant: anyTenant, token_id },
             or: [{ last_used_at: null }, { last_used_at: ["<", last_used_at] }]
           },
           { last_used_at }

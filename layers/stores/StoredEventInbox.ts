@@ -12,7 +12,7 @@ import { bindings_max } from "../../src/conversation/ChannelBinding.ts"
 import { EventConflict } from "../../src/delivery/IncomingEvent.ts"
 import { ConversationId, RunId, Tenant } from "../../src/value/Ids.ts"
 import { channelBindings } from "./StoredChannelBindings.ts"
-import { int8, optional, said, table, tableRows, text, uuid } from "./TypedRows.ts"
+import { anyTenant, int8, optional, said, table, tableRows, text, uuid } from "./TypedRows.ts"
 
 const forget_max = 1_000
 
@@ -83,7 +83,7 @@ const make = Effect.gen(function* () {
     ),
     forget: (before, limit) =>
       rows.remove({
-        where: { at: ["<", before] },
+        where: { tenant: anyTenant, at: ["<", before] },
         order: ["at"],
         limit: Math.min(limit, forget_max)
       })

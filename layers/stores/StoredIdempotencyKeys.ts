@@ -7,7 +7,7 @@ import { Effect, Layer, Schema } from "effect"
 import { IdempotencyKeys } from "../../services/IdempotencyKeys.ts"
 import { Rows } from "../../services/Rows.ts"
 import { CallId, RunId, Tenant } from "../../src/value/Ids.ts"
-import { int4, int8, json, optional, table, tableRows, text, uuid } from "./TypedRows.ts"
+import { anyTenant, int4, int8, json, optional, table, tableRows, text, uuid } from "./TypedRows.ts"
 
 /** The most expired keys that a reservation removes: more than it adds, so that none are left in the end. */
 const removed_max = 4_000
@@ -47,7 +47,7 @@ const make = Effect.map(Rows, (driver) => {
       const { at, call, key, run, tenant } = claim
       if (reservations++ % removed_each === 0) {
         yield* rows.remove({
-          where: { expires_at: ["<", at + 1] },
+          where: { tenant: anyTenant, expires_at: ["<", at + 1] },
           order: ["expires_at"],
           limit: removed_max,
           lock: "skip"

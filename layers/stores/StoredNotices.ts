@@ -14,7 +14,18 @@ import {
   noPreferences
 } from "../../src/delivery/Notice.ts"
 import { Tenant } from "../../src/value/Ids.ts"
-import { int8, json, optional, place, said, table, tableRows, text, uuid } from "./TypedRows.ts"
+import {
+  anyTenant,
+  int8,
+  json,
+  optional,
+  place,
+  said,
+  table,
+  tableRows,
+  text,
+  uuid
+} from "./TypedRows.ts"
 
 const page_max = 500
 const unread_max = 1_000
@@ -137,7 +148,7 @@ const make = Effect.gen(function* () {
     }, driver.transaction),
     digest: Effect.fn("Notices.digest")(function* (before, limit, messageOf) {
       const [oldest] = yield* addresses.all({
-        where: { at: ["<", before] },
+        where: { tenant: anyTenant, at: ["<", before] },
         order: ["at", "position"],
         limit: 1,
         lock: "skip"
@@ -161,7 +172,7 @@ const make = Effect.gen(function* () {
     }, driver.transaction),
     forget: (before, limit) =>
       told.remove({
-        where: { created_at: ["<", before] },
+        where: { tenant: anyTenant, created_at: ["<", before] },
         order: ["created_at"],
         limit: Math.min(limit, forget_max)
       })

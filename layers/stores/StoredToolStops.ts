@@ -5,7 +5,7 @@ import { Effect, Layer } from "effect"
 import { Rows } from "../../services/Rows.ts"
 import { ToolStops } from "../../services/ToolStops.ts"
 import { Tenant } from "../../src/value/Ids.ts"
-import { int8, table, tableRows, text } from "./TypedRows.ts"
+import { anyTenant, int8, table, tableRows, text } from "./TypedRows.ts"
 
 const toolStops = table({
   name: "tool_stops",
@@ -17,7 +17,9 @@ const toolStops = table({
 const make = Effect.map(Rows, (driver) => {
   const rows = tableRows(driver, toolStops)
   return ToolStops.of({
-    tenants: Effect.map(rows.all({ where: {} }), (found) => found.map(({ tenant }) => tenant)),
+    tenants: Effect.map(rows.all({ where: { tenant: anyTenant } }), (found) =>
+      found.map(({ tenant }) => tenant)
+    ),
     set: (tenant, stopped, at) =>
       Effect.asVoid(stopped ? rows.add([{ tenant, at }]) : rows.remove({ where: { tenant } }))
   })

@@ -34,12 +34,22 @@ const plain = <A extends Cell>(type: CellType, schema: Codec<A>): Column<A, "alw
   write: (value) => value
 })
 
-/** A text that PostgreSQL keeps as it is: an id, a digest, a name of ours. */
+/** A text that PostgreSQL keeps as it is: an id, a digest, a name of ours. `text` in SQL; it may have no character U+0000. */
 export const text = <A extends string>(schema: Codec<A>) => plain("text", schema)
+
+/** A UUID as a text of a schema, in lower case with hyphens. `uuid` in SQL, which fails with StoreError for any other text. */
 export const uuid = <A extends string>(schema: Codec<A>) => plain("uuid", schema)
+
+/** True or false: `boolean` in SQL. */
 export const flag = plain("boolean", Schema.Boolean)
+
+/** A number, which may have a fraction: `double precision` in SQL. */
 export const float8 = plain("float8", Schema.Number)
+
+/** A whole number: `integer` in SQL, which fails with StoreError outside of -(2^31) to 2^31 - 1. */
 export const int4 = plain("int4", Schema.Int)
+
+/** A whole number within JavaScript's safe ones, -(2^53 - 1) to 2^53 - 1: `bigint` in SQL. Times are in milliseconds since 1970. */
 export const int8 = plain("int8", Schema.Int)
 
 /** One of some words, as its number among them. */
@@ -74,6 +84,7 @@ export const optional = <A>(column: Column<A, "always">): Column<A, "optional"> 
 /** A column that numbers rows in the order in which they were added. */
 export const place: Column<number, "place"> = { ...int8, kind: "place" }
 
+/** A text of which a driver may keep the SHA-256 alone (`bytea` in SQL): it is compared, and never read. */
 export const digest: Column<string, "hidden"> = {
   ...plain("digest", Schema.String),
   kind: "hidden"
@@ -101,12 +112,24 @@ type Added<C> = { readonly [N in Named<C, "always" | "hidden">]: ValueOf<C[N]> }
   readonly [N in Named<C, "optional">]?: ValueOf<C[N]> | undefined
 }
 
-type TypedWhere<C> = { readonly [N in keyof C]?: ValueOf<C[N]> | Test | undefined }
+type Tests<C> = { readonly [N in keyof C]?: ValueOf<C[N]> | Test | undefined }
+
+/** In place of a tenant, rows of all of them: for sweeps and lists of operators in this house. No feature gets it. */
+export const anyTenant: unique symbol = Symbol("rows of any tenant")
+
+/** Tests by column. Those of a table with a column `tenant` have to name one. */
+type TypedWhere<C> = Tests<Omit<C, "tenant">> & {
+  readonly [N in keyof C & "tenant"]: ValueOf<C[N]> | typeof anyTenant
+}
 
 export interface TypedQuery<C> extends Omit<RowQuery, "where" | "or" | "after"> {
+  /**
+   * Tests by column, which must all hold: a value, or a `Test`. Absent or undefined = any cell, but for `tenant`: where the table has
+   * this column, the query names one tenant, or dies with a TypeError.
+   */
   readonly where: TypedWhere<C>
-  readonly or?: ReadonlyArray<TypedWhere<C>>
-  readonly after?: TypedWhere<C> | undefined
+  readonly or?: ReadonlyArray<Tests<C>>
+  readonly after?: Tests<C> | undefined
 }
 
 export interface TypedTable<C> extends Omit<Table, "columns" | "hidden" | "place"> {
@@ -123,7 +146,10 @@ export const table = <C extends Columns>(given: TypedTable<C>): TypedTable<C> =>
 
 const isTest = (value: unknown): value is Test => value === null || Array.isArray(value)
 
-/** The rows of one table. What a query gives is what its driver gives. */
+/**
+ * The rows of one table. What a query gives is what its driver gives. A query that names no tenant of a table with this column, and a
+ * value that its column does not have, die with a TypeError that names the table and the column.
+ */
 export interface TableRows<C> {
   /** The rows that can be read and that fit; those that cannot be read are logged. None that is left out shortens the page. */
   readonly list: (
@@ -139,6 +165,7 @@ export interface TableRows<C> {
   ) => Effect.Effect<Stored<C> | undefined, StoreError>
   /** Removes the rows of a query, of a table whose key is one column. Gives those that can be read; the others are logged. */
   readonly take: (query: TypedQuery<C>) => Effect.Effect<ReadonlyArray<Stored<C>>, StoreError>
+  /** How many rows a query has; with a `limit`, at most that many. */
   readonly count: (query: TypedQuery<C>) => Effect.Effect<number, StoreError>
   /** How many rows of a query there are for each combination of these cells. */
   readonly counts: <N extends keyof C & string>(
@@ -153,37 +180,93 @@ export interface TableRows<C> {
     rows: ReadonlyArray<Added<C>>,
     follows?: ReadonlyArray<keyof C & string>
   ) => Effect.Effect<number, StoreError>
+  /**
+   * Changes these cells of the rows of a query, also of several; a column that is absent stays as it is, and one that is optional
+   * becomes empty by undefined. Rows stay their tenant's. Gives how many rows it changed.
+   */
   readonly set: (
     query: TypedQuery<C>,
     cells: { readonly [N in keyof C]?: ValueOf<C[N]> | undefined }
   ) => Effect.Effect<number, StoreError>
+  /** Removes the rows of a query. Gives how many. */
   readonly remove: (query: TypedQuery<C>) => Effect.Effect<number, StoreError>
 }
 
-/** The way between values and the cells of a table. */
-const cellsOf = <C extends Columns>(columns: C) => {
-  const read = Object.entries(columns).filter(([, { kind }]) => kind !== "hidden")
-  const cellOf = (name: string, value: unknown): Cell =>
-    value === undefined || value === null ? null : (columns[name]?.write(value) ?? null)
-  const where = (tests: TypedWhere<C>): Where =>
+const wrong = ({ name }: { readonly name: string }, message: string) =>
+  new TypeError(`the table ${name}: ${message}`)
+
+const columnOf = (table: AnyTable, name: string) => {
+  const column = Object.hasOwn(table.columns, name) ? table.columns[name] : undefined
+  if (column === undefined) throw wrong(table, `there is no column ${name}`)
+  return column
+}
+
+const hasTenant = ({ columns }: AnyTable) => Object.hasOwn(columns, "tenant")
+
+/** The way from queries with values to those of a driver. */
+const queriesOf = <C extends Columns>(table: TypedTable<C>) => {
+  const tests = (given: object): Where =>
     Object.fromEntries(
-      Object.entries(tests).map(([name, value]) => [
+      Object.entries(given).map(([name, value]) => [
         name,
-        value === undefined || isTest(value) ? value : cellOf(name, value)
+        value === undefined || isTest(value) ? value : columnOf(table, name).write(value)
       ])
-    ) as Where
+    )
+  const where = (given: object): Where => {
+    const tenant: unknown = Reflect.get(given, "tenant")
+    if (!hasTenant(table)) return tests(given)
+    if (tenant === anyTenant) return tests({ ...given, tenant: undefined })
+    if (typeof tenant === "string") return tests(given)
+    throw wrong(table, "a query has to name one tenant, in the member tenant of its where")
+  }
+  return ({ after, or, where: given, ...query }: Partial<TypedQuery<C>> = {}): RowQuery => ({
+    ...query,
+    where: where(given ?? {}),
+    or: or?.map(tests),
+    after: after === undefined ? undefined : tests(after)
+  })
+}
+
+/** The way from values to the cells that are written. */
+const writesOf = <C extends Columns>(table: TypedTable<C>) => {
+  const { columns, key } = table
+  const cellOf = (name: string, value: unknown): Cell => {
+    const column = columnOf(table, name)
+    if ((value ?? null) === null && column.kind === "optional") return null
+    const cell = (value ?? null) === null ? null : column.write(value)
+    if (column.kind !== "place" && Option.isSome(column.read(cell))) return cell
+    throw wrong(table, `its column ${name} does not have this value`)
+  }
+  const row = (values: object): Row =>
+    Object.fromEntries(Object.entries(values).map(([name, value]) => [name, cellOf(name, value)]))
+  const needed = Object.keys(columns).filter(
+    (name) => columns[name]?.kind === "always" || columns[name]?.kind === "hidden"
+  )
   return {
-    row: (values: object): Row =>
-      Object.fromEntries(
-        Object.entries(values).map(([name, value]) => [name, cellOf(name, value)])
-      ),
-    where,
-    query: ({ after, or, where: tests, ...query }: TypedQuery<C>): RowQuery => ({
-      ...query,
-      where: where(tests),
-      or: or?.map(where),
-      after: after === undefined ? undefined : where(after)
-    }),
+    /** Rows to be added. Where others follow them, these are of the same tenant. */
+    added: (rows: ReadonlyArray<object>, follows: ReadonlyArray<string>) => {
+      if (follows.length > 0 && hasTenant(table) && !key.includes("tenant")) {
+        throw wrong(table, "no row can follow another: its key is not of one tenant")
+      }
+      return rows.map((values) => {
+        const missing = needed.find((name) => !Object.hasOwn(values, name))
+        if (missing !== undefined) throw wrong(table, `a row without its column ${missing}`)
+        return row(values)
+      })
+    },
+    /** Cells that change; never the tenant's. */
+    changed: ({ tenant: of }: Where, values: object) => {
+      const tenant: unknown = Reflect.get(values, "tenant")
+      if (tenant === undefined || tenant === of) return row(values)
+      throw wrong(table, "a row stays its tenant's")
+    }
+  }
+}
+
+/** The way from the cells of a table to values. */
+const cellsOf = <C extends Columns>({ columns }: TypedTable<C>) => {
+  const read = Object.entries(columns).filter(([, { kind }]) => kind !== "hidden")
+  return {
     /** Some of the row's values, of columns whose cells are ours. */
     some: <N extends keyof C & string>(row: Row, names: ReadonlyArray<N>) =>
       Object.fromEntries(
@@ -209,16 +292,12 @@ const cellsOf = <C extends Columns>(columns: C) => {
 
 const isRead = <A>(values: A | undefined): values is A => values !== undefined
 
-/** The rows of a table in a driver. */
-export const tableRows = <C extends Columns>(
-  rows: Rows["Service"],
-  { columns, what, ...about }: TypedTable<C>
-): TableRows<C> => {
-  const cells = cellsOf(columns)
+/** The table as a driver knows it. */
+const drivenOf = ({ columns, what: _what, ...about }: AnyTable): Table => {
   const all = Object.entries(columns)
   const of = (kind: Kind) => all.filter(([, each]) => each.kind === kind).map(([name]) => name)
   const [placed] = of("place")
-  const driven: Table = {
+  return {
     ...about,
     columns: Object.fromEntries(
       all.filter(([name]) => name !== placed).map(([name, { type }]) => [name, type])
@@ -226,8 +305,26 @@ export const tableRows = <C extends Columns>(
     place: placed,
     hidden: of("hidden")
   }
+}
+
+/** The rows of a table in a driver. */
+export const tableRows = <C extends Columns>(
+  rows: Rows["Service"],
+  given: TypedTable<C>
+): TableRows<C> => {
+  const { key: keys, what } = given
+  const cells = cellsOf(given)
+  const driven = drivenOf(given)
+  const queryOf = queriesOf(given)
+  const written = writesOf(given)
+  /** What a caller got wrong is a defect of the effect. */
+  const asked = <A>(
+    query: TypedQuery<C>,
+    use: (query: RowQuery) => Effect.Effect<A, StoreError>
+  ): Effect.Effect<A, StoreError> => Effect.suspend(() => use(queryOf(query)))
+  const listed = (query: TypedQuery<C>) => asked(query, (each) => rows.list(driven, each))
   const strict: TableRows<C>["all"] = (query) =>
-    Effect.flatMap(rows.list(driven, cells.query(query)), (found) => {
+    Effect.flatMap(listed(query), (found) => {
       const values = found.map(cells.values)
       return values.every(isRead)
         ? Effect.succeed(values)
@@ -236,8 +333,8 @@ export const tableRows = <C extends Columns>(
   return {
     all: strict,
     one: (where, lock) => Effect.map(strict({ where, lock, limit: 1 }), ([first]) => first),
-    list: Effect.fnUntraced(function* (given, fits = () => true) {
-      const { limit = Infinity, ...query } = cells.query(given)
+    list: Effect.fnUntraced(function* (asking, fits = () => true) {
+      const { limit = Infinity, ...query } = queryOf(asking)
       const found: Array<Stored<C>> = []
       let after = query.after
       for (;;) {
@@ -250,12 +347,13 @@ export const tableRows = <C extends Columns>(
         if (left > 0) yield* Effect.logError(`${left} ${what} cannot be read; they are left out`)
         const last = page.at(-1)
         if (last === undefined || page.length < wanted || found.length >= limit) return found
-        after = Object.fromEntries(about.key.map((name) => [name, last[name]]))
+        after = Object.fromEntries(keys.map((name) => [name, last[name]]))
       }
     }),
     take: Effect.fnUntraced(function* (query) {
-      const [key = ""] = about.key
-      const taken = yield* rows.list(driven, cells.query(query))
+      const [key = ""] = keys
+      const taken = yield* listed(query)
+      if (keys.length > 1) throw wrong(given, "none is taken: its key is of several columns")
       const names = taken.flatMap((row) => row[key] as string | number)
       yield* rows.remove(driven, { where: { [key]: ["in", names] } })
       const values = taken.map(cells.values).filter(isRead)
@@ -264,13 +362,19 @@ export const tableRows = <C extends Columns>(
       return values
     }),
     count: (query) =>
-      Effect.map(rows.count(driven, cells.query(query), []), ([row]) => Number(row?.["count"])),
-    counts: (query, by) =>
-      Effect.map(rows.count(driven, cells.query(query), by), (found) =>
-        found.map((row) => ({ ...cells.some(row, by), count: Number(row["count"]) }))
+      Effect.map(
+        asked(query, (each) => rows.count(driven, each, [])),
+        ([row]) => Number(row?.["count"])
       ),
-    add: (added, follows = []) => rows.add(driven, added.map(cells.row), follows),
-    set: (query, values) => rows.set(driven, cells.query(query), cells.row(values)),
-    remove: (query) => rows.remove(driven, cells.query(query))
+    counts: (query, by) =>
+      Effect.map(
+        asked(query, (each) => rows.count(driven, each, by)),
+        (found) => found.map((row) => ({ ...cells.some(row, by), count: Number(row["count"]) }))
+      ),
+    add: (added, follows = []) =>
+      Effect.suspend(() => rows.add(driven, written.added(added, follows), follows)),
+    set: (query, values) =>
+      asked(query, (each) => rows.set(driven, each, written.changed(each.where, values))),
+    remove: (query) => asked(query, (each) => rows.remove(driven, each))
   }
 }

@@ -107,7 +107,9 @@ it.effect("of queued calls the newest 10,000 are kept; what is over goes before 
 it.effect("of a person's notices the newest 10,000 are kept", () =>
   Effect.gen(function* () {
     const notices = yield* Notices
-    const content = { agent: Samples.operations, kind: "answer", title: "told" } as never
+    const conversation = ConversationId.make("c-1")
+    const agent = Samples.operations
+    const content = { kind: "answer", conversation, agent, text: "told" } as const
     const recipients = [{ recipient: "ada", messages: [], digest: [] }]
     const tell = (n: number) =>
       notices.record({ tenant: Samples.acme, about: `${n}`, content, recipients })

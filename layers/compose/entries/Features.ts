@@ -24,7 +24,31 @@ export { serve } from "../../service/Served.ts"
 export type { PortError } from "../../service/PortError.ts"
 export type { Served } from "../../service/Served.ts"
 export type { AddedGroup } from "../../service/AddedGroups.ts"
-export * from "../../stores/TypedRows.ts"
+export {
+  digest,
+  flag,
+  float8,
+  hidden,
+  int4,
+  int8,
+  json,
+  oneOf,
+  optional,
+  place,
+  said,
+  table,
+  tableRows,
+  text,
+  uuid
+} from "../../stores/TypedRows.ts"
+export type {
+  AnyTable,
+  Column,
+  Stored,
+  TableRows,
+  TypedQuery,
+  TypedTable
+} from "../../stores/TypedRows.ts"
 export { Rows } from "../../../services/Rows.ts"
 export type { AnyFeature, FeatureNeeds, Migrations, Ports } from "../options/Feature.ts"
 export { StoreError } from "../../../services/StoreError.ts"
