@@ -94,13 +94,116 @@ const defect = (effect: Effect.Effect<unknown, Feature.StoreError>) =>
     Effect.catchDefect((error) => Effect.succeed(String(error)))
   )
 
+const uses: ReadonlyArray<readonly [name: string, body: Use]> = [
+  [
+    "are asked for by tenant, and by no query without one",
+    ({ notes: rows }) =>
+      Effect.gen(function* () {
+        yield* rows.add([note, { tenant: other, id: "n-1", said: "theirs" }])
+        const without = [
+          undefined,
+          {},
+          { where: {} },
+          { where: { id: "n-1" } },
+          { where: { tenant: undefined } },
+          { where: { tenant: null } },
+          { where: { tenant: ["in", ["acme", "other"]] } },
+          { where: { tenant: ["not", null] } },
+          { where: { id: "n-1" }, or: [{ tenant: acme }] }
+        ] as ReadonlyArray<unknown> as ReadonlyArray<Query>
+        for (const query of without) {
+          const where = query?.where as never
+          for (const effect of [
+            rows.all(query),
+            rows.list(query),
+            rows.one(where),
+            rows.take(query),
+            rows.count(query),
+            rows.counts(query, ["id"]),
+            rows.set(query, { said: "gone" }),
+            rows.remove(query)
+          ]) {
+            assert.match(yield* defect(effect), /TypeError: the table own_notes: .*tenant/)
+          }
+        }
+        assert.deepStrictEqual(yield* rows.all({ where: { tenant: acme } }), [note])
+        assert.strictEqual((yield* rows.one({ tenant: other, id: "n-1" }))?.said, "theirs")
+        const moved = rows.set({ where: { tenant: acme } }, { tenant: other })
+        assert.match(yield* defect(moved), /the table own_notes: .*tenant/)
+        yield* rows.set({ where: { tenant: acme } }, { tenant: acme, said: "still ours" })
+        const taken = rows.take({ where: { tenant: acme, id: "n-1" } })
+        assert.match(yield* defect(taken), /the table own_notes: .*key/)
+        assert.strictEqual(yield* rows.remove({ where: { tenant: acme } }), 1)
+        assert.strictEqual(yield* rows.remove({ where: { tenant: other } }), 1)
+      })
+  ],
+  [
+    "are of values of their columns",
+    ({ notes: rows, words: others }) =>
+      Effect.gen(function* () {
+        for (const [row, column] of [
+          [{ ...note, id: 5 }, "id"],
+          [{ ...note, id: undefined }, "id"],
+          [{ tenant: acme, said: "x" }, "id"],
+          [{ id: "n-1", said: "x" }, "tenant"],
+          [{ ...note, tenant: null }, "tenant"],
+          [{ ...note, said: 5 }, "said"],
+          [{ ...note, size: 1.5 }, "size"],
+          [{ ...note, colour: "red" }, "colour"],
+          [{ ...note, toString: "red" }, "toString"]
+        ] as const) {
+          const said = yield* defect(rows.add([row as never]))
+          assert.match(said, new RegExp(`TypeError: the table own_notes: .*column ${column}\\b`))
+        }
+        const word = { id: "w", is_on: true, kind: "new", about: { by: "olga" } } as const
+        for (const [row, column] of [
+          [{ ...word, is_on: "yes" }, "is_on"],
+          [{ ...word, kind: "odd" }, "kind"],
+          [{ ...word, about: {} }, "about"],
+          [{ ...word, at: 3 }, "at"]
+        ] as const) {
+          const said = yield* defect(others.add([row as never]))
+          assert.match(said, new RegExp(`TypeError: the table own_words: .*column ${column}\\b`))
+        }
+        const where = { tenant: acme }
+        const set = rows.set({ where }, { said: undefined })
+        assert.match(yield* defect(set), /the table own_notes: .*column said/)
+        const unknown = rows.all({ where: { ...where, colour: "red" } as never })
+        assert.match(yield* defect(unknown), /the table own_notes: .*column colour/)
+        assert.strictEqual(yield* rows.count({ where }), 0)
+        yield* rows.add([{ ...note, size: 3 }])
+        yield* rows.set({ where }, { size: undefined })
+        assert.deepStrictEqual(yield* rows.all({ where }), [note])
+        yield* others.add([word])
+        const all = others.all as (query?: object) => ReturnType<typeof others.all>
+        for (const query of [undefined, {}]) {
+          const found = yield* all(query)
+          assert.deepStrictEqual(
+            found.map(({ about }) => about),
+            [{ by: "olga" }]
+          )
+        }
+      })
+  ],
+  [
+    "do not follow rows of other tenants",
+    ({ drawers: rows }) =>
+      Effect.gen(function* () {
+        yield* rows.add([{ tenant: other, id: "d", said: "theirs" }])
+        const over = rows.add([{ tenant: acme, id: "d", said: "ours" }], ["said"])
+        assert.match(yield* defect(over), /the table own_drawers: .*tenant/)
+        assert.strictEqual((yield* rows.one({ tenant: other }))?.said, "theirs")
+      })
+  ]
+]
+
 for (const [where, store] of [
   ["in memory", "ephemeral"],
   ["in a directory", { directory: join(data, "db") }]
 ] as const) {
   describe(`the rows of a feature ${where}`, { timeout: 60_000 }, () => {
-    const performed = async (each: Use) => {
-      use = each
+    it.each(uses)("%s", async (_, body) => {
+      use = body
       const clerk = AgentSpec.make({ name: "clerk", instructions: "Explain." })
       const troupe = await start({
         agents: [clerk],
@@ -112,107 +215,7 @@ for (const [where, store] of [
         .of(own)
         .go(olga)
         .finally(() => troupe.stop())
-    }
-
-    it("are asked for by tenant, and by no query without one", () =>
-      performed(({ notes: rows }) =>
-        Effect.gen(function* () {
-          yield* rows.add([note, { tenant: other, id: "n-1", said: "theirs" }])
-          const without = [
-            undefined,
-            {},
-            { where: {} },
-            { where: { id: "n-1" } },
-            { where: { tenant: undefined } },
-            { where: { tenant: null } },
-            { where: { tenant: ["in", ["acme", "other"]] } },
-            { where: { tenant: ["not", null] } },
-            { where: { id: "n-1" }, or: [{ tenant: acme }] }
-          ] as ReadonlyArray<unknown> as ReadonlyArray<Query>
-          for (const query of without) {
-            const where = query?.where as never
-            for (const effect of [
-              rows.all(query),
-              rows.list(query),
-              rows.one(where),
-              rows.take(query),
-              rows.count(query),
-              rows.counts(query, ["id"]),
-              rows.set(query, { said: "gone" }),
-              rows.remove(query)
-            ]) {
-              assert.match(yield* defect(effect), /TypeError: the table own_notes: .*tenant/)
-            }
-          }
-          assert.deepStrictEqual(yield* rows.all({ where: { tenant: acme } }), [note])
-          assert.strictEqual((yield* rows.one({ tenant: other, id: "n-1" }))?.said, "theirs")
-          const moved = rows.set({ where: { tenant: acme } }, { tenant: other })
-          assert.match(yield* defect(moved), /the table own_notes: .*tenant/)
-          yield* rows.set({ where: { tenant: acme } }, { tenant: acme, said: "still ours" })
-          const taken = rows.take({ where: { tenant: acme, id: "n-1" } })
-          assert.match(yield* defect(taken), /the table own_notes: .*key/)
-          assert.strictEqual(yield* rows.remove({ where: { tenant: acme } }), 1)
-          assert.strictEqual(yield* rows.remove({ where: { tenant: other } }), 1)
-        })
-      ))
-
-    it("are of values of their columns", () =>
-      performed(({ notes: rows, words: others }) =>
-        Effect.gen(function* () {
-          for (const [row, column] of [
-            [{ ...note, id: 5 }, "id"],
-            [{ ...note, id: undefined }, "id"],
-            [{ tenant: acme, said: "x" }, "id"],
-            [{ id: "n-1", said: "x" }, "tenant"],
-            [{ ...note, tenant: null }, "tenant"],
-            [{ ...note, said: 5 }, "said"],
-            [{ ...note, size: 1.5 }, "size"],
-            [{ ...note, colour: "red" }, "colour"],
-            [{ ...note, toString: "red" }, "toString"]
-          ] as const) {
-            const said = yield* defect(rows.add([row as never]))
-            assert.match(said, new RegExp(`TypeError: the table own_notes: .*column ${column}\\b`))
-          }
-          const word = { id: "w", is_on: true, kind: "new", about: { by: "olga" } } as const
-          for (const [row, column] of [
-            [{ ...word, is_on: "yes" }, "is_on"],
-            [{ ...word, kind: "odd" }, "kind"],
-            [{ ...word, about: {} }, "about"],
-            [{ ...word, at: 3 }, "at"]
-          ] as const) {
-            const said = yield* defect(others.add([row as never]))
-            assert.match(said, new RegExp(`TypeError: the table own_words: .*column ${column}\\b`))
-          }
-          const where = { tenant: acme }
-          const set = rows.set({ where }, { said: undefined })
-          assert.match(yield* defect(set), /the table own_notes: .*column said/)
-          const unknown = rows.all({ where: { ...where, colour: "red" } as never })
-          assert.match(yield* defect(unknown), /the table own_notes: .*column colour/)
-          assert.strictEqual(yield* rows.count({ where }), 0)
-          yield* rows.add([{ ...note, size: 3 }])
-          yield* rows.set({ where }, { size: undefined })
-          assert.deepStrictEqual(yield* rows.all({ where }), [note])
-          yield* others.add([word])
-          const all = others.all as (query?: object) => ReturnType<typeof others.all>
-          for (const query of [undefined, {}]) {
-            const found = yield* all(query)
-            assert.deepStrictEqual(
-              found.map(({ about }) => about),
-              [{ by: "olga" }]
-            )
-          }
-        })
-      ))
-
-    it("do not follow rows of other tenants", () =>
-      performed(({ drawers: rows }) =>
-        Effect.gen(function* () {
-          yield* rows.add([{ tenant: other, id: "d", said: "theirs" }])
-          const over = rows.add([{ tenant: acme, id: "d", said: "ours" }], ["said"])
-          assert.match(yield* defect(over), /the table own_drawers: .*tenant/)
-          assert.strictEqual((yield* rows.one({ tenant: other }))?.said, "theirs")
-        })
-      ))
+    })
   })
 }
 

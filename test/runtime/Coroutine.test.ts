@@ -170,7 +170,9 @@ describe.each(answers)("%s, asleep and interrupted", (_, drive) => {
       assert.strictEqual(begun, 0)
     })
   )
+})
 
+describe.each(answers)("%s, with the fiber that runs it", (_, drive) => {
   it.live("interrupts the Effect that it waits for, and waits for its end", () =>
     Effect.gen(function* () {
       const ended: Array<string> = []
