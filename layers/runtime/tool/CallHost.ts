@@ -79,6 +79,8 @@ export interface CallHost {
 export interface KeyReservation {
   /** Fails where the call does not hold the key, which is then neither dispatched nor run. `seq`: where its dispatch will be. */
   readonly reserve: (seq: number) => Effect.Effect<void, KeyNotReserved>
+  /** Has its time passed, perhaps while the dispatch was on its way to the journal? Another call may hold the key by now. */
+  readonly isOver: () => boolean
   /** Who has freed the key before, for the journal of its dispatch. Absent = nobody. */
   readonly freed?: FreedKey | undefined
 }

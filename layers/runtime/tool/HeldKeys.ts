@@ -172,12 +172,15 @@ const makeReservation = (
   holds_ms: number,
   over: KeyHolder | undefined
 ): Reservation => {
+  let expires_at = Infinity
   const reservation: Reservation = {
     freed: over?.freed && { run: over.run, call: over.call, ...over.freed },
+    isOver: () => clock.currentTimeMillisUnsafe() >= expires_at,
     result: "none",
     reserve: (seq) => {
       const at = clock.currentTimeMillisUnsafe()
-      const tried = keys.reserve({ ...claim, seq, at, expires_at: at + holds_ms }, over)
+      expires_at = at + holds_ms
+      const tried = keys.reserve({ ...claim, seq, at, expires_at }, over)
       const result = Effect.match(tried, {
         onFailure: () => "failed" as const,
         onSuccess: (isReserved) => (isReserved ? "reserved" : "held")

@@ -30,7 +30,7 @@ const sends_max = 3
 const reconciles_max = 3
 const reconcile_again_ms = 500
 
-const notDone = ({ spec }: AgentTool): ToolTransientError =>
+export const notDone = ({ spec }: AgentTool): ToolTransientError =>
   new ToolTransientError({
     kind: "external",
     reason: "NOT_DONE",
@@ -81,7 +81,8 @@ const attemptWrite = Effect.fnUntraced(function* (
   })
   if (!isDispatched) return { _tag: "Refused" }
   const began_at = elapsedMs(clock)
-  if (began_at - dispatched_at > dispatchGraceMs(tool)) return { _tag: "Late" }
+  const isLate = began_at - dispatched_at > dispatchGraceMs(tool)
+  if (isLate || host.reservation?.isOver() === true) return { _tag: "Late" }
   const ended = Deferred.makeUnsafe<void>()
   const { body: context, effect } = handled(body, key, over_at)
   const attempt = Effect.onExit(effect, () =>

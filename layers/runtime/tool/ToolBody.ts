@@ -22,7 +22,7 @@ import {
   hostValuesFor
 } from "./BodyRunner.ts"
 import type { AgentTool, CallHost, StartBody, StartedWork, Fork, TimedWork } from "./CallHost.ts"
-import { writeReconcilably } from "./ReconcilableWrite.ts"
+import { notDone, writeReconcilably } from "./ReconcilableWrite.ts"
 import type { Reconciliation } from "./Reconciliation.ts"
 import type { ToolGuards } from "./ToolGuards.ts"
 import {
@@ -164,6 +164,7 @@ const write = Effect.fnUntraced(function* (
   const filled = filling.success
   const stopped = killSwitchEnd(runner, host, call)
   if (stopped !== undefined) return stopped
+  const isAgain = host.call().phase._tag === "Dispatched"
   const isDispatched = yield* host.dispatch({
     _tag: "Dispatches",
     call,
@@ -174,6 +175,9 @@ const write = Effect.fnUntraced(function* (
     ...(on_loss === "again" ? { tool: tool.key } : undefined)
   })
   if (!isDispatched) return undefined
+  if (host.reservation?.isOver() === true) {
+    return isAgain ? callLost(host, call) : callFinished(call, failedOutcome(notDone(tool)))
+  }
   const began_at = runner.clock.currentTimeMillisUnsafe()
   let started_at = began_at
   for (let attempt = 1; ; attempt++) {
