@@ -56,6 +56,9 @@ const modules_of_effect: Plugin = {
 const standsAlone = (path: string): boolean =>
   !/^(?:import|export) (?!type)[^;"]*? from "\./m.test(readFileSync(path, "utf8"))
 
+/** A port, or what compositions add to a surface. */
+const port = /\/services\/\w+\.ts$|\/Added\w+\.ts$/
+
 const code = async (dir: string): Promise<void> => {
   const license = readFileSync(join(root, "node_modules", taken, "LICENSE"), "utf8")
   const bundle = await rolldown({
@@ -73,7 +76,7 @@ const code = async (dir: string): Promise<void> => {
     // Each of these would be a file of its own, and most have a line or two.
     codeSplitting: {
       groups: [
-        { name: "ports", test: (id) => /\/services\/\w+\.ts$/.test(id) && standsAlone(id) },
+        { name: "ports", test: (id) => port.test(id) && standsAlone(id) },
         { name: "values", test: /\/src\/value\/(?!Ids\.)/ }
       ]
     },

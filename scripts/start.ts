@@ -8,6 +8,7 @@ import type { Scope } from "effect"
 import { Command } from "effect/cli"
 import { SqlError } from "effect/sql"
 import * as WebhookDelivery from "../layers/channel/WebhookDelivery.ts"
+import * as ConsoleFeature from "../layers/compose/assembly/ConsoleFeature.ts"
 import * as NodeMain from "../layers/compose/entries/NodeMain.ts"
 import * as Spectral from "../layers/compose/entries/Spectral.ts"
 import { Troupe } from "../layers/compose/entries/Troupe.ts"
@@ -53,7 +54,8 @@ const banner = Effect.fnUntraced(function* (
   data: string,
   { file, isNew, token }: Environment.Token,
   model: string,
-  model_ignored: boolean
+  model_ignored: boolean,
+  console_path: string
 ) {
   WholeFile.replace(join(data, "url"), `${url}\n`)
   yield* say()
@@ -61,6 +63,7 @@ const banner = Effect.fnUntraced(function* (
   yield* say(
     `  token           ${isNew ? `${token}   (shown this once; kept in ${file})` : `in ${file}`}`
   )
+  yield* say(`  console         ${url}${console_path}   (signs in once, within an hour)`)
   yield* say(`  model           ${model}`)
   if (model_ignored) {
     yield* say(
@@ -218,7 +221,7 @@ const mainOfApp = Effect.fnUntraced(function* (path: string) {
   const exported = yield* AppFile.read(path)
   const kept = yield* Environment.prepareDirectory(data)
   const chosen = yield* ModelFromEnv.choose()
-  const url = yield* AppFile.serve(path, exported, {
+  const { console_path, url } = yield* AppFile.serve(path, exported, {
     host,
     port,
     token: kept.token,
@@ -228,7 +231,7 @@ const mainOfApp = Effect.fnUntraced(function* (path: string) {
   })
   yield* Environment.forgetSecrets
   const model = exported.model === undefined ? Option.match(chosen, model_names) : `that of ${path}`
-  yield* banner(Environment.reachableUrl(url ?? ""), data, kept, model, model_ignored)
+  yield* banner(Environment.reachableUrl(url ?? ""), data, kept, model, model_ignored, console_path)
   yield* say(`  Agents of ${path}: ${exported.agents.map(({ name }) => name).join(", ")}`)
   const [first] = exported.agents
   yield* say(`  Talk with one, in another terminal:   ${chatCommand(data)} --agent ${first?.name}`)
@@ -265,7 +268,7 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
     }),
     store: storeOf(data, database),
     // One token, which is an operator's; customers' would be others.
-    http: { host, port, tokens: [{ token: kept.token, principal: operator }] },
+    http: { host, port, tokens: [{ token: kept.token, principal: operator }], console: true },
     customer_agents: [spectral_name]
   }).pipe(Layer.provide(relayConfig))
   const context = yield* Effect.mapError(Layer.build(app), (error) =>
@@ -277,14 +280,17 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
   yield* Effect.provideContext(Effect.andThen(publish(worlds), fill), context)
   yield* Effect.provideContext(
     Effect.andThen(
-      Troupe.use(({ url = "" }) =>
-        banner(
-          Environment.reachableUrl(url),
-          data,
-          kept,
-          Option.match(chosen, model_names),
-          model_ignored
-        )
+      Troupe.use(
+        Effect.fnUntraced(function* ({ url = "" }) {
+          yield* banner(
+            Environment.reachableUrl(url),
+            data,
+            kept,
+            Option.match(chosen, model_names),
+            model_ignored,
+            yield* ConsoleFeature.signInPath(tenant, Redacted.make(kept.token))
+          )
+        })
       ),
       walk(data, receiver)
     ),

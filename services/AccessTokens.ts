@@ -8,6 +8,7 @@ import type { Tenant, TokenId } from "../src/value/Ids.ts"
 import type { AccessToken, TokenNotFound, TooManyTokens } from "../src/permission/AccessToken.ts"
 import type { StoreError } from "./StoreError.ts"
 
+/** Stored tokens of the HTTP API: makes, lists, finds and revokes them. */
 export class AccessTokens extends Context.Service<
   AccessTokens,
   {

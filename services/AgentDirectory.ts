@@ -4,27 +4,31 @@
 import { Context } from "effect"
 import type { Effect } from "effect"
 import type { AgentSpec } from "../src/agent/AgentSpec.ts"
+import type { Guard } from "../src/agent/Guard.ts"
+import type { Budget } from "../src/cost/Budget.ts"
 import type { AgentName } from "../src/value/Ids.ts"
 import type { JudgedRun } from "../src/permission/Policy.ts"
 import type { Principal } from "../src/principal/Principal.ts"
 import { isLimitedToOwn } from "../src/principal/Rights.ts"
+import type { GuardedPlace } from "../src/run/GuardVerdict.ts"
 import type { Need } from "../src/run/Needs.ts"
 import { toolOf, versionOf } from "../src/run/Needs.ts"
 import type { ContextReader } from "../src/run/RunContext.ts"
 import type { Pins, TurnInputs } from "../src/run/RunEvent.ts"
 import type { GovernedTool } from "../src/tool/GovernedTool.ts"
 import { readOnlyHintOf } from "../src/tool/SideEffects.ts"
-import type { ToolGroup } from "../src/tool/ToolGroup.ts"
 import type { InputCodec } from "../src/tool/ToolCodec.ts"
 import type { AgentMemory } from "./AgentMemory.ts"
 import type { ModelTool } from "./ModelGateway.ts"
 
+/** An agent of this process with its tools and specialists found. */
 export interface ResolvedAgent {
+  /** Its definition. */
   readonly spec: AgentSpec
   /** The agent's tools by the name that the model uses. */
   readonly tools: ReadonlyMap<string, GovernedTool<AgentMemory>>
-  /** The groups of the agent's other tools, by name, which the sender of the message may not use. Absent = there are none. */
-  readonly withheld?: ReadonlyMap<string, ToolGroup>
+  /** The names of the agent's other tools, which the sender of the message may not use. Absent = there are none. */
+  readonly withheld?: ReadonlySet<string>
   /** Specialists by the name of the tool that delegates to them, `ask_<name>`. */
   readonly specialists: ReadonlyMap<string, AgentName>
   /**
@@ -35,12 +39,21 @@ export interface ResolvedAgent {
   readonly takes?: InputCodec["decode"]
   /** The tools as the model is shown them, built once. */
   readonly modelTools: ReadonlyArray<ModelTool>
+  /** Digests of the definition and of its tools. */
   readonly pins: Pins
+  /** Makes the title of a conversation from its first message; it may throw. Absent = its first words. */
+  readonly title?: (message: { readonly text: string }) => unknown
+  /** The budgets that its turns are under: those of the runtime, then its own. Absent = none. */
+  readonly budgets?: ReadonlyArray<Budget>
   /** Decodes the context that messages carry for its runs. Absent = the agent declares no context. */
   readonly context?: ContextReader & {
     /** As `decode`, for runs that begin with another agent, whose context may have more members. */
     readonly decodeWithExcess: ContextReader["decode"]
   }
+  /** The guards of its texts, in the order in which they judge. Absent = it has none. */
+  readonly guards?: AgentGuards
+  /** One of them may refuse or change its answers: nothing of a turn is shown before, and no result is an answer. Absent = none. */
+  readonly holdsAnswers?: true
   /**
    * This agent, or a copy of it, with the instructions and tools of one turn of a run: calls the agent's functions, and throws
    * what they throw. Absent = every turn has the same instructions and tools.
@@ -48,9 +61,19 @@ export interface ResolvedAgent {
   readonly forTurn?: (agent: ResolvedAgent, run: Omit<JudgedRun, "agent">) => AgentOfTurn
 }
 
+/** The guards that judge a text. */
+export type AgentGuards = (place: GuardedPlace) => ReadonlyArray<Guard>
+
+/** The guards of this start, in the order in which they judge; none by default. */
+export const DeclaredGuards: Context.Reference<ReadonlyArray<Guard>> = Context.Reference<
+  ReadonlyArray<Guard>
+>("troupe/services/DeclaredGuards", { defaultValue: () => [] })
+
 /** An agent with the instructions of one turn and the tools that it is offered in it. */
 export interface AgentOfTurn {
+  /** The agent. */
   readonly agent: ResolvedAgent
+  /** What its functions gave for the turn, as the journal has it. */
   readonly inputs: Effect.Effect<TurnInputs>
 }
 
@@ -90,9 +113,11 @@ export const knownTo = (
   return [...known]
 }
 
+/** The agents that this process hosts. */
 export class AgentDirectory extends Context.Service<
   AgentDirectory,
   {
+    /** The agent of this name; undefined = this process has none. */
     get(name: string): ResolvedAgent | undefined
     /** Sorted by name. */
     readonly all: ReadonlyArray<ResolvedAgent>

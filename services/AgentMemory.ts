@@ -40,7 +40,9 @@ export interface Note {
   readonly supersedes?: MemoryId
 }
 
+/** What became of something to remember. */
 export interface Remembered {
+  /** The row as it is stored. */
   readonly row: MemoryRow
   /**
    * False = no row was added: the memory already had this note and has counted it once more, or it has a row with the note's key.
@@ -60,14 +62,17 @@ export interface RecallQuery {
   readonly run?: RunId
 }
 
+/** What an agent remembers of a query. */
 export interface Recalled {
   /** Best match first; at most 100. The lines are frozen, because every recall of a row returns the same line object. */
   readonly lines: ReadonlyArray<RecalledLine>
   /** The lines under their heading, as a prompt shows them; empty if there are no lines. */
   readonly text: string
+  /** How many tokens `text` has. */
   readonly tokens: number
 }
 
+/** The memory of one actor: what it remembers, recalls and takes back. */
 export class AgentMemory extends Context.Service<
   AgentMemory,
   {
@@ -76,6 +81,7 @@ export class AgentMemory extends Context.Service<
       note: Note,
       origin: MemoryOrigin
     ): Effect.Effect<Remembered, MemoryRefused | StoreError>
+    /** The rows that fit the query best, within its tokens. Empty if none fits. */
     recall(query: RecallQuery): Effect.Effect<Recalled, StoreError>
     /** A row of this address; undefined if it has none with this id. */
     get(id: MemoryId): Effect.Effect<MemoryRow | undefined, StoreError>

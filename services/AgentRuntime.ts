@@ -15,7 +15,11 @@ import type {
   NestedTooDeep
 } from "../src/delivery/AgentTask.ts"
 import type { FileNotFound, FilesFull, FileTooLarge, PartInput } from "../src/conversation/Part.ts"
-import type { ConversationNotFound, InitiatedBy } from "../src/conversation/Conversation.ts"
+import type {
+  ConversationNotFound,
+  InitiatedBy,
+  Metadata
+} from "../src/conversation/Conversation.ts"
 import type { InvalidInput } from "../src/schema/InvalidInput.ts"
 import type {
   Address,
@@ -31,6 +35,7 @@ import type { AnchorMismatch } from "../src/memory/MemoryAnchors.ts"
 import type { Principal } from "../src/principal/Principal.ts"
 import type { AnswerSchema } from "../src/run/AnswerSchema.ts"
 import type { Nesting } from "../src/run/Nesting.ts"
+import type { QueuedBehind } from "../src/run/QueuedBehind.ts"
 import type { RunContext } from "../src/run/RunContext.ts"
 import type { RunQuarantined } from "../src/run/Quarantine.ts"
 import type { CallNotUnknown, RunIsOver, RunNotFound } from "../src/run/RunCommand.ts"
@@ -55,6 +60,7 @@ export class ShuttingDown extends Schema.TaggedError<ShuttingDown>()("ShuttingDo
   }
 }
 
+/** A message to an agent, as channels and surfaces pass it. */
 export interface Message {
   /**
    * The agent that gets the message. In a conversation that began with another agent, it joins that agent and is the current
@@ -62,12 +68,19 @@ export interface Message {
    */
   readonly agent: AgentName
   /**
-   * Absent = a new conversation. If the agent's memory belongs to operators, the id is `OPERATOR:TASK`, where OPERATOR is the
+   * Absent = a new conversation, with an id of the service. A customer begins one under `CUSTOMER:NAME`, where CUSTOMER is its own
+   * id; every other id that is not of its own conversations is not found. If the agent's memory belongs to operators, the id is `OPERATOR:TASK`, where OPERATOR is the
    * sender's id; if it belongs to worlds, the id is `WORLD:SESSION` or `WORLD@VERSION:SESSION`.
    */
   readonly conversation?: ConversationId | undefined
-  /** 1 to 1,000,000 bytes of UTF-8, including the texts among its parts. May be empty if there are parts. */
+  /** 1 to 1,000,000 bytes of UTF-8, including the texts among its parts. May be empty if there are parts, or with `replaces`. */
   readonly text: string
+  /**
+   * A run of this conversation that is over, in place of which this message stands: its run is told what was said before that
+   * one, and later messages follow it. With an empty text and no parts that run's message is said again, with its files, context
+   * and answer schema. What the replaced run did is not undone. Absent = the message follows the last one.
+   */
+  readonly replaces?: RunId | undefined
   /** Images, audio, other files, and texts between them; 1 to 32 parts, which follow the text. Absent = none. */
   readonly parts?: ReadonlyArray<PartInput> | undefined
   /**
@@ -93,62 +106,97 @@ export interface Message {
    * declare.
    */
   readonly context?: RunContext | undefined
+  /**
+   * What the application notes of the conversation that this message begins: at most 16 names with texts of at most 500
+   * characters. Of a conversation that there is, it changes nothing. Customers may not send it.
+   */
+  readonly metadata?: Metadata | undefined
 }
 
 /**
  * A position in a conversation: the reader has seen all events up to and including this one. `{ ordinal: 0, seq: -1 }` = none.
  */
 export interface Cursor {
+  /** The number of the run in its conversation, from 1; 0 = before the first. */
   readonly ordinal: number
+  /** The event's place in the journal of that run, from 0; -1 = before the first. */
   readonly seq: number
 }
 
 /** Where a run is: in which conversation, and its number there, from 1. */
 export interface RunPlace {
+  /** The conversation. */
   readonly conversation: ConversationId
+  /** The run's number in it, from 1. */
   readonly ordinal: number
 }
 
 /**
  * An item of a watch. `Event`: a journaled event, with its cursor. `Delta` and `Output`: pieces of the turn in progress, and what
- * calls show before they end; these have no cursor and go only to those who watch at that moment. `CaughtUp`, once: everything
- * that was journaled when the watch began has been delivered, and what follows happens from then on.
+ * calls show before they end; these have no cursor and go only to those who watch at that moment. `Queued`: a message waits for
+ * the answers of people to an earlier run; it has no cursor either, and comes to everyone who watches while that is so. `CaughtUp`,
+ * once: everything that was journaled when the watch began has been delivered, and what follows happens from then on.
  */
 export type FeedItem =
   | {
       readonly _tag: "Event"
+      /** The id of the run. */
       readonly run: RunId
+      /** The run's number in its conversation, from 1. */
       readonly ordinal: number
+      /** The event, with its place and time. */
       readonly entry: JournalEntry
     }
   | {
       readonly _tag: "Delta"
+      /** The id of the run. */
       readonly run: RunId
+      /** The run's number in its conversation, from 1. */
       readonly ordinal: number
+      /** The frame whose turn it is; `0` = that of the run's agent. */
       readonly frame: FrameId
+      /** The turn, from 1. */
       readonly step: number
+      /** What the model says, or what it thinks. */
       readonly kind: "text" | "reasoning"
+      /** The piece. */
       readonly text: string
       /** 0 = the turn begins anew: the watcher drops the pieces that it has of it. */
       readonly offset: number
     }
   | {
       readonly _tag: "Output"
+      /** The id of the run. */
       readonly run: RunId
+      /** The run's number in its conversation, from 1. */
       readonly ordinal: number
+      /** The frame of the call. */
       readonly frame: FrameId
+      /** The turn that proposed the call. */
       readonly step: number
+      /** The call that is at work. */
       readonly call: CallId
       /** The call's preliminary output, as JSON text, cut at 16,384 bytes. It replaces what was shown of the call before. */
       readonly text: string
     }
   | {
+      readonly _tag: "Queued"
+      /** The run of the message that waits, and its number in the conversation. */
+      readonly run: RunId
+      /** The number of that run in its conversation, from 1. */
+      readonly ordinal: number
+      /** It comes again when these are other questions. */
+      readonly behind: QueuedBehind
+    }
+  | {
       readonly _tag: "CaughtUp"
       /** The position of the last event that was delivered, or of the start of the watch. */
       readonly ordinal: number
+      /** The place in that run's journal; -1 = none of its events. */
       readonly seq: number
     }
 
+/** One item of a feed, or several at once. */
 export type FeedItems = readonly [FeedItem, ...Array<FeedItem>]
 
 /** Why a watch fails. */
@@ -197,8 +245,11 @@ export const feedStream = <E, E2, R>(
 ): Stream.Stream<FeedItem, E | E2, Exclude<R, Scope.Scope>> =>
   Stream.scoped(Stream.fromPull(Effect.map(open, ({ pull }) => pull)))
 
+/** An actor of this process. */
 export interface ActorInfo {
+  /** Whose actor it is. */
   readonly tenant: Tenant
+  /** Its agent, and its conversation. */
   readonly address: Address
   /**
    * `running`: the actor has claimed a run, which is at work or waits for a person. `idle`: it has no run. `parked`: its run
@@ -206,16 +257,19 @@ export interface ActorInfo {
    * crashed too often.
    */
   readonly state: "running" | "idle" | "parked" | "stopped"
+  /** The run that it is at work on. Undefined = none. */
   readonly run: RunId | undefined
+  /** How often it crashed and was restarted within its window. */
   readonly restarts: number
 }
 
+/** The runtime of agents: takes messages, runs them, and shows what happens. */
 export class AgentRuntime extends Context.Service<
   AgentRuntime,
   {
     /**
      * Accepts a message. The message is durable on return and is handled afterwards. A customer can only name a conversation that
-     * it began, and may set no `answer_schema`, no `context` and no `initiated_by` but its own. The caller limits which agents a
+     * it began, or begins under an id that begins with its own (`ownPrefix`), and may set no `answer_schema`, no `context` and no `initiated_by` but its own. The caller limits which agents a
      * customer may write to, and what it is shown of its own runs (`CustomerView`).
      */
     send(
@@ -238,16 +292,19 @@ export class AgentRuntime extends Context.Service<
       | ConversationNotFound
       | InvalidInput
       | NotEntitled
+      | RunNotFound
       | ShuttingDown
       | StoreError
     >
     /**
      * The current agent of a conversation of the principal's tenant: the agent that the conversation was handed over to, or else
-     * the one that its last message was sent to. Fails for a customer that did not begin the conversation.
+     * the one that its last message was sent to. For a message that stands in place of a run: the agent of that run. Fails for a
+     * customer that did not begin the conversation.
      */
     currentAgent(
       conversation: ConversationId,
-      by: Principal
+      by: Principal,
+      replaces?: RunId
     ): Effect.Effect<
       AgentName,
       ConversationNotFound | InvalidInput | NotEntitled | StoreError | JournalError

@@ -43,6 +43,7 @@ export type DecisionError =
   | JournalError
   | StoreError
 
+/** Where people decide on calls that wait for them. */
 export class ApprovalDesk extends Context.Service<
   ApprovalDesk,
   {
@@ -90,9 +91,10 @@ export class ApprovalDesk extends Context.Service<
       by: Principal
     ): Effect.Effect<void, DecisionError | ClientResultRefused>
     /**
-     * Closes at most `limit` questions whose time is over, and returns how many. If the run of a question does not answer, the
-     * question is left for a later call.
+     * Closes at most `limit` questions whose time is over. If the run of a question does not answer, the question is left for a
+     * later call. Returns when to call again, in ms since 1970: the time of this call if it closed `limit`, otherwise the end of the
+     * next question; undefined = none ends.
      */
-    expire(limit: number): Effect.Effect<number, StoreError>
+    expire(limit: number): Effect.Effect<number | undefined, StoreError>
   }
 >()("troupe/services/ApprovalDesk") {}

@@ -8,9 +8,13 @@ import type { Approval, ApprovalStatus } from "../src/approval/Approval.ts"
 import type { ApprovalId, RunId, Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 
+/** Selects a page of questions. */
 export interface ApprovalQuery {
+  /** Whose questions. */
   readonly tenant: Tenant
+  /** Absent = any status. */
   readonly status?: ApprovalStatus | undefined
+  /** The run that asked. Absent = any. */
   readonly run_id?: RunId | undefined
   /** `approval`: questions for approvers. `client`: calls that a client answers. Absent = both. */
   readonly kind?: "approval" | "client" | undefined
@@ -26,6 +30,7 @@ export const isOfKind =
   ({ client }: Approval): boolean =>
     kind === undefined || (kind === "client") === (client !== undefined)
 
+/** The stored questions: one record for each, which is settled once. */
 export class ApprovalRecords extends Context.Service<
   ApprovalRecords,
   {
@@ -44,5 +49,7 @@ export class ApprovalRecords extends Context.Service<
      * with its oldest record.
      */
     overdue(now: number, limit: number): Effect.Effect<ReadonlyArray<Approval>, StoreError>
+    /** When the next pending record expires after `now`, both in ms since 1970; undefined = none does. */
+    nextExpiry(now: number): Effect.Effect<number | undefined, StoreError>
   }
 >()("troupe/services/ApprovalRecords") {}

@@ -19,6 +19,7 @@ import type {
 import type { Principal } from "../src/principal/Principal.ts"
 import type { StoreError } from "./StoreError.ts"
 
+/** Which page of authorizations: its length, and the one after which it begins. */
 export interface AuthorizationsPage {
   /** 1 to 500. */
   readonly limit: number
@@ -34,6 +35,7 @@ export interface AuthorizationsPage {
  */
 type Known = ReadonlyArray<AgentName> | undefined
 
+/** Where people authorise calls of an agent in advance, and revoke that. */
 export class AuthorizationDesk extends Context.Service<
   AuthorizationDesk,
   {

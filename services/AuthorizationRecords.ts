@@ -13,7 +13,9 @@ import type {
 } from "../src/permission/Authorization.ts"
 import type { StoreError } from "./StoreError.ts"
 
+/** Selects a page of authorizations. */
 export interface AuthorizationQuery {
+  /** Whose authorizations. */
   readonly tenant: Tenant
   /** Only authorizations for these agents; absent = for all agents. */
   readonly agents?: ReadonlyArray<AgentName> | undefined
@@ -27,6 +29,7 @@ export interface AuthorizationQuery {
   readonly after?: AuthorizationId | undefined
 }
 
+/** The stored authorizations, with how often each was used. */
 export class AuthorizationRecords extends Context.Service<
   AuthorizationRecords,
   {

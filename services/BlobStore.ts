@@ -16,24 +16,35 @@ import type { StoreError } from "./StoreError.ts"
  * or an answer.
  */
 export type BlobHolder =
-  | { readonly uploaded_by: string }
   | {
+      /** The principal who uploaded it, before any message has it. */
+      readonly uploaded_by: string
+    }
+  | {
+      /** The run of the message, result or answer. */
       readonly run: RunId
+      /** The conversation of that run. */
       readonly conversation: ConversationId
+      /** What has the file. */
       readonly as: "message" | "result" | "answer"
     }
 
 /** How a holder describes the file. */
 export const BlobLabel = Schema.Struct({
+  /** SHA-256 of the bytes, hex. */
   digest: FileDigest,
+  /** Such as `image/png`. */
   media_type: MediaType,
+  /** A plain file name. Absent = it has none. */
   name: Schema.optionalKey(FileName)
 })
 export interface BlobLabel extends Schema.Schema.Type<typeof BlobLabel> {}
 
 /** A file as one of its holders describes it. */
 export interface HeldBlob extends BlobLabel {
+  /** In bytes. */
   readonly size: number
+  /** What has the file. */
   readonly as: "upload" | "message" | "result" | "answer"
 }
 
@@ -58,6 +69,7 @@ export interface BlobBounds {
 export interface BlobShare {
   /** The customer's id. */
   readonly customer: string
+  /** The most bytes that the files of this customer may have together. */
   readonly bytes_max: number
   /** The bound of all customers of the tenant together, which leaves room for staff. */
   readonly customers_bytes_max: number
@@ -83,6 +95,7 @@ export const BlobBounds = Context.Reference<BlobBounds>("troupe/BlobBounds", {
   })
 })
 
+/** The bytes of files, by tenant and digest, and who holds each. */
 export class BlobStore extends Context.Service<
   BlobStore,
   {

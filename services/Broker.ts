@@ -9,14 +9,21 @@ import type { BrokerResponse } from "../src/builtin/BrokerTool.ts"
 /** The broker did not answer; a later request may succeed. */
 export class BrokerUnavailable extends Schema.TaggedError<BrokerUnavailable>()(
   "BrokerUnavailable",
-  { message: Schema.String, retry_after_ms: Schema.optionalKey(Schema.Int) }
+  {
+    /** Why it did not answer. */
+    message: Schema.String,
+    /** When a later request may succeed, in ms. Absent = not known. */
+    retry_after_ms: Schema.optionalKey(Schema.Int)
+  }
 ) {}
 
 /** The broker refuses the intent. `message` is shown to the model. */
 export class BrokerRefused extends Schema.TaggedError<BrokerRefused>()("BrokerRefused", {
+  /** Why it is refused. */
   message: Schema.String
 }) {}
 
+/** Resolves an agent's intent against the sources that the agent may see, for nodes of the kind `broker`. */
 export class Broker extends Context.Service<
   Broker,
   {

@@ -9,6 +9,7 @@ import type { InvalidInput } from "../src/schema/InvalidInput.ts"
 import type { CallRecord } from "../src/tool/CallRecord.ts"
 import type { StoreError } from "./StoreError.ts"
 
+/** A record of each call, which outlives the journal of its run. */
 export class CallRecords extends Context.Service<
   CallRecords,
   {

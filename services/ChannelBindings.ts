@@ -1,6 +1,6 @@
 /**
- * The channels that conversations are bound to. Whoever writes an agent's answer or a run's question in a bound conversation also
- * announces it in the outbox, under the topics below.
+ * The channels that conversations are bound to. Whoever writes an agent's answer, a run's question or its end in a bound
+ * conversation also announces it in the outbox, under the topics below.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
@@ -14,10 +14,14 @@ import type { ConversationNotFound } from "../src/conversation/Conversation.ts"
 import type { ConversationId, Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 
-/** Payloads: `{ conversation, seq }` of the answer's message, and `{ conversation, approval }`. */
+/** Payloads: `{ conversation, seq }` of the answer's message, and `{ conversation, approval }` of a question. */
 export const answered_topic = "conversation.answered"
+/** A question was asked: its message goes to the channels of the conversation. */
 export const asked_topic = "conversation.asked"
+/** A question is open no more: it was decided, has expired, or its run was stopped. */
+export const settled_topic = "conversation.settled"
 
+/** In which places of which channels a conversation is. */
 export class ChannelBindings extends Context.Service<
   ChannelBindings,
   {

@@ -5,6 +5,7 @@
 import { Context } from "effect"
 import type { Effect } from "effect"
 
+/** A request of a channel, such as a webhook of Slack, as it came over HTTP. */
 export interface IngressRequest {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>
@@ -12,14 +13,19 @@ export interface IngressRequest {
   readonly body: string
 }
 
+/** What the channel is answered. */
 export interface IngressAnswer {
+  /** The HTTP status. */
   readonly status: 200 | 400 | 401 | 429 | 503
   /** Sent as `Retry-After`; absent = the header is not sent. */
   readonly retry_after_s?: number
-  /** Plain text; empty = none. */
+  /** Empty = none. */
   readonly body: string
+  /** Absent = plain text. */
+  readonly type?: "application/json"
 }
 
+/** Takes the requests of one channel. It answers within the channel's own limit of time. */
 export type IngressHandler = (request: IngressRequest) => Effect.Effect<IngressAnswer>
 
 /** The handlers by the name of their channel, for `POST /v1/channels/<name>`. */

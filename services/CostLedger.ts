@@ -8,18 +8,25 @@ import type { CostGroup, CostTotal } from "../src/cost/TurnCost.ts"
 import type { AgentName, RunId, Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 
+/** Which costs are summed, and by what. */
 export interface CostQuery {
+  /** Whose costs. */
   readonly tenant: Tenant
+  /** What each sum is of: a tenant, agent, model, run, tool or trace. */
   readonly by: CostGroup
   /** Only costs that were journaled at or after `from` and before `to`, in ms since 1970. */
   readonly from?: number | undefined
+  /** Absent = up to now. */
   readonly to?: number | undefined
   /** The agent whose turns and calls they were; those of a specialist count for the specialist. */
   readonly agent?: AgentName | undefined
+  /** The model that answered. Absent = any. */
   readonly model?: string | undefined
+  /** Absent = of any run. */
   readonly run_id?: RunId | undefined
   /** The plain name of a tool: only what its bodies spent on models, without turns. */
   readonly tool?: string | undefined
+  /** Absent = of any trace. */
   readonly trace_id?: string | undefined
   /** 1 to 500. */
   readonly limit: number
@@ -27,6 +34,7 @@ export interface CostQuery {
   readonly after?: string | undefined
 }
 
+/** What models cost, summed from the journals. */
 export class CostLedger extends Context.Service<
   CostLedger,
   {

@@ -13,10 +13,13 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthoriz
   }
 }
 
+/** Who calls with a token of the HTTP API. */
 export class Credentials extends Context.Service<
   Credentials,
   {
     /** The principal of a token. The token is compared in constant time, or found by its digest. */
     verify(token: Redacted.Redacted): Effect.Effect<Principal, StoreError | Unauthorized>
+    /** The principal of the token with this SHA-256, 64 hex digits in lower case: of one that was verified before. */
+    verifyDigest(sha256: string): Effect.Effect<Principal, StoreError | Unauthorized>
   }
 >()("troupe/services/Credentials") {}

@@ -9,6 +9,7 @@ import type { AgentName } from "../src/value/Ids.ts"
 
 /** This attempt failed, and another one may succeed. The message is sanitised before it is stored. */
 export class DeliveryFailed extends Schema.TaggedError<DeliveryFailed>()("DeliveryFailed", {
+  /** Why the attempt failed. */
   message: Schema.String,
   /** The next attempt is made after this many ms at the earliest; at most a quarter of an hour. */
   retry_after_ms: Schema.optionalKey(Schema.Int)
@@ -16,6 +17,7 @@ export class DeliveryFailed extends Schema.TaggedError<DeliveryFailed>()("Delive
 
 /** No attempt can succeed: the message becomes a dead letter at once. */
 export class DeliveryRefused extends Schema.TaggedError<DeliveryRefused>()("DeliveryRefused", {
+  /** Why no attempt can succeed. */
   message: Schema.String
 }) {}
 
@@ -32,9 +34,11 @@ export type RoomHandlers = ReadonlyArray<
   readonly [topic: string, handler: DeliveryHandler, agents?: ReadonlyArray<AgentName>]
 >
 
+/** The handlers of this process, which deliver the messages of the outbox. */
 export class DeliveryHandlers extends Context.Service<
   DeliveryHandlers,
   {
+    /** The handler of each topic. */
     readonly byTopic: ReadonlyMap<string, DeliveryHandler>
     /** This process delivers messages for these agents; those for other agents wait for a process that hosts them. */
     readonly agents: ReadonlyArray<AgentName>

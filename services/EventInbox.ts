@@ -13,14 +13,17 @@ import type { NewTask } from "./TaskStore.ts"
 
 /** What identifies an event. */
 export interface EventKey {
+  /** Whose event it is. */
   readonly tenant: Tenant
   /** 1 to 200 characters each. */
   readonly source: string
+  /** The event's id, unique for its source. */
   readonly id: string
   /** SHA-256 of the event's content, in hex. The same source and id with another digest is refused. */
   readonly digest: string
 }
 
+/** Which events were received, so that each is handled once. */
 export class EventInbox extends Context.Service<
   EventInbox,
   {

@@ -29,6 +29,7 @@ export type EventRefusal =
   | AgentBusy
   | StoreError
 
+/** Takes in events of other systems, and does what their handlers say. */
 export class EventIntake extends Context.Service<
   EventIntake,
   {

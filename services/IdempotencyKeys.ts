@@ -9,12 +9,19 @@ import type { StoreError } from "./StoreError.ts"
 
 /** Who has said, after the end of the call that holds a key, that it had no effect; and when, in ms since 1970. */
 export interface KeyFreed {
+  /** The operator. */
   readonly by: string
+  /** Who acted for `by`. Absent = it acted itself. */
+  readonly via?: string
+  /** When, in ms since 1970. */
   readonly at: number
 }
 
+/** The call that holds a key, and what became of it. */
 export interface KeyHolder {
+  /** The run of the call. */
   readonly run: RunId
+  /** The call. */
   readonly call: CallId
   /** The position of its dispatch in the journal of the run. */
   readonly seq: number
@@ -28,12 +35,15 @@ export interface KeyHolder {
 
 /** A key is a digest, in 64 hex digits. */
 export interface KeyClaim extends Omit<KeyHolder, "freed"> {
+  /** Whose key it is. */
   readonly tenant: Tenant
+  /** The digest, 64 hex digits. */
   readonly key: string
   /** In ms since 1970; `at` counts as now. */
   readonly expires_at: number
 }
 
+/** Which call holds each key, so that one side effect happens once. */
 export class IdempotencyKeys extends Context.Service<
   IdempotencyKeys,
   {

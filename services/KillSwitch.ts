@@ -12,6 +12,7 @@ import type { Tenant } from "../src/value/Ids.ts"
 import type { Principal } from "../src/principal/Principal.ts"
 import type { StoreError } from "./StoreError.ts"
 
+/** The switches of each tenant, and of the process, that stop every tool. */
 export class KillSwitch extends Context.Service<
   KillSwitch,
   {

@@ -8,10 +8,13 @@ import type { StoreError } from "./StoreError.ts"
 
 /** A pin that replaces the pin with the hash `replaces`; null = there must be no pin yet. */
 export interface NewMcpPin {
+  /** The new pin. */
   readonly pin: McpPin
+  /** The hash of the pin that it replaces; null = there must be none. */
   readonly replaces: string | null
 }
 
+/** The accepted definitions of tools of MCP servers. */
 export class McpPins extends Context.Service<
   McpPins,
   {

@@ -18,6 +18,7 @@ import type {
 } from "../src/mcp/McpPin.ts"
 import type { StoreError } from "./StoreError.ts"
 
+/** The MCP servers of this process: the states of their tools, and their acceptance. */
 export class McpServers extends Context.Service<
   McpServers,
   {

@@ -7,9 +7,11 @@ import { localVector } from "../src/memory/TextVector.ts"
 
 /** No vector was computed: the memory is stored, or recalled, without one. */
 export class EmbeddingFailed extends Schema.TaggedError<EmbeddingFailed>()("EmbeddingFailed", {
+  /** Why there is no vector. */
   message: Schema.String
 }) {}
 
+/** Turns texts into vectors, by which memories are recalled. */
 export interface MemoryEmbedder {
   /** Vectors of different names are not compared. At most 200 characters. */
   readonly name: string

@@ -43,11 +43,15 @@ export const ofOneTenant = (scopes: ReadonlyArray<MemoryScope>): ReadonlyArray<M
 
 /** Identifies one row of an agent. */
 export interface RowReference {
+  /** Whose row it is. */
   readonly tenant: Tenant
+  /** The agent that remembers. */
   readonly agent: AgentName
+  /** The id of the row. */
   readonly id: MemoryId
 }
 
+/** Selects a page of rows. */
 export interface MemoryPage {
   /** At most 500. */
   readonly limit: number
@@ -59,13 +63,17 @@ export interface MemoryPage {
 
 /** How many rows moved on and how many were removed. */
 export interface Compounded {
+  /** How many rows moved to the next tier. */
   readonly promoted: number
+  /** How many rows were removed. */
   readonly dropped: number
 }
 
 /** A scope that ends, and what happens to its rows. */
 export interface EndedScope {
+  /** The scope that ends. */
   readonly from: MemoryScope
+  /** The scope to which its lasting rows move. */
   readonly to: MemoryScope
   /**
    * Rows that move to `to`, each with the typology that it has there; at most 1,000. If `to` has room for fewer, only the first
@@ -80,17 +88,23 @@ export interface EndedScope {
 
 /** A scope to which nothing has been written for a long time. */
 export interface StaleScope {
+  /** The scope. */
   readonly scope: MemoryScope
+  /** The place of the address to which it belongs. */
   readonly place: string
+  /** The conversation to which it belongs. */
   readonly session: string
 }
 
 /** The number of rows of a table in which a text stands; counted to 1,000. */
 export interface FoundRows {
+  /** The name of the table. */
   readonly table: string
+  /** How many of its rows have the text. */
   readonly rows: number
 }
 
+/** The rows of memory of all agents, and texts of record. */
 export class MemoryStore extends Context.Service<
   MemoryStore,
   {
@@ -144,6 +158,7 @@ export class MemoryStore extends Context.Service<
      * as they are.
      */
     register(text: CanonicalText): Effect.Effect<void, MemoryRefused | StoreError>
+    /** Removes a text of record, if there is one of this name at the place. */
     unregister(tenant: Tenant, place: string, name: string): Effect.Effect<void, StoreError>
     /** The canonical texts of a place, sorted by name. */
     canonicals(

@@ -13,17 +13,23 @@ import type { Turn } from "../src/run/RunDecider.ts"
 
 /** A tool in the form that the model sees, without its output schema and its bound context. */
 export interface ModelTool {
+  /** The name that the model uses. */
   readonly name: string
+  /** What the model reads of it. */
   readonly description: string
   /** JSON Schema of the arguments. */
   readonly input_schema: Readonly<Record<string, unknown>>
 }
 
+/** One turn that a model is asked for. */
 export interface ModelRequest {
+  /** The run. */
   readonly run: RunId
   /** The run's trace, for a span of the turn. */
   readonly trace_id?: string | undefined
+  /** The agent whose turn it is. */
   readonly agent: AgentName
+  /** The frame whose turn it is. */
   readonly frame: FrameId
   /** Counts the frame's turns from 1. */
   readonly step: number
@@ -33,9 +39,11 @@ export interface ModelRequest {
   readonly purpose?: "summary" | undefined
   /** Absent = the gateway's default. */
   readonly model: string | undefined
+  /** The system prompt. */
   readonly system: string
   /** The conversation before this run, and the transcript of the frame. Must not be modified. */
   readonly history: ReadonlyArray<TranscriptEntry>
+  /** What was said and done in the frame so far. Must not be modified. */
   readonly transcript: ReadonlyArray<TranscriptEntry>
   /**
    * The bytes of the files that the entries name, in Base64 by digest. A file that is not among them is left out of the prompt,
@@ -54,13 +62,17 @@ export interface ModelRequest {
 
 /** The part of an agent that a gateway checks before its first turn. */
 export type ProviderToolUse = Pick<ModelRequest, "agent" | "model" | "tools" | "settings"> & {
+  /** The provider's own tools that the agent has. */
   readonly provider_tools: ReadonlyArray<ProviderTool>
 }
 
 /** A piece of a turn in progress. `offset` counts UTF-16 units of this kind's text so far. */
 export interface ModelDelta {
+  /** What the model says, or what it thinks. */
   readonly kind: "text" | "reasoning"
+  /** The piece. */
   readonly text: string
+  /** How many UTF-16 units of this kind came before, in this turn. */
   readonly offset: number
 }
 
@@ -78,8 +90,11 @@ export const media_unsupported = "media_unsupported"
 
 /** The turn failed. `message` is safe to show to an operator: it contains no key and no address. */
 export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
+  /** What went wrong: it decides whether the turn is tried again. */
   kind: ModelErrorKind,
+  /** What went wrong, for an operator. */
   message: Schema.String,
+  /** When a later turn may succeed, in ms, as the provider says. Absent = it does not say. */
   retry_after_ms: Schema.optionalKey(Schema.Int),
   /**
    * `media_unsupported`: the model does not take a file of the message. From the provider: `context_length` (the prompt is too
@@ -87,9 +102,12 @@ export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
    * parsed). From the gateway itself: `circuit_open`, `retry_later` (the provider asked for a wait that is not over), `queue_full`,
    * `queue_timeout`, `cassette_diverged`, `graph_stopped` (no model was called). Absent = another failure of the provider or the network.
    */
-  reason: Schema.optionalKey(Schema.String)
+  reason: Schema.optionalKey(Schema.String),
+  /** What the model wrote of a turn that broke off each time that it was asked for, at the last of them. Absent = nothing. */
+  text: Schema.optionalKey(Schema.String)
 }) {}
 
+/** Asks models for turns. It knows providers; nothing else does. */
 export class ModelGateway extends Context.Service<
   ModelGateway,
   {

@@ -6,37 +6,68 @@ import type { Effect } from "effect"
 import type { ChannelName } from "../src/conversation/ChannelBinding.ts"
 import type { Notice, NoticeContent, NoticeId, NoticePreferences } from "../src/delivery/Notice.ts"
 import type { NewOutboxMessage } from "../src/delivery/OutboxMessage.ts"
-import type { Tenant } from "../src/value/Ids.ts"
+import type { ApprovalId, Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** One piece of content for several recipients. */
 export interface NewNotices {
+  /** Whose notices. */
   readonly tenant: Tenant
   /** Identifies the content, so that nobody gets it twice; 1 to 500 characters. */
   readonly about: string
+  /** What they say. */
   readonly content: NoticeContent
+  /** Who gets them, and by which channels. */
   readonly recipients: ReadonlyArray<NoticeRecipient>
 }
 
 /** One recipient, and what goes to the recipient's channels. */
 export interface NoticeRecipient {
+  /** The id of the principal. */
   readonly recipient: string
+  /** Messages that go to its channels at once. */
   readonly messages: ReadonlyArray<NewOutboxMessage>
+  /** Items that wait for a digest. */
   readonly digest: ReadonlyArray<DigestItem>
 }
 
 /** An item that waits to be sent, together with others, in a digest to one address. */
 export interface DigestItem {
+  /** Whose item. */
   readonly tenant: Tenant
+  /** The channel that sends the digest. */
   readonly channel: ChannelName
+  /** Where in the channel. */
   readonly address: string
+  /** The id of the principal. */
   readonly recipient: string
+  /** What it says. */
   readonly content: NoticeContent
 }
 
-export interface NoticePage {
+/** Where an open question stands in a channel, so that its message there can be changed when the question is settled. */
+export interface QuestionPost {
+  /** Whose question. */
   readonly tenant: Tenant
+  /** The question. */
+  readonly approval: ApprovalId
+  /** The channel that has its message. */
+  readonly channel: ChannelName
+  /** Where in the channel. */
+  readonly address: string
+  /** The id of the principal who was told. */
   readonly recipient: string
+  /** The channel's own name of the message; 1 to 500 characters. */
+  readonly post: string
+}
+
+/** Selects a page of notices of one recipient. */
+export interface NoticePage {
+  /** Whose notices. */
+  readonly tenant: Tenant
+  /** The id of the principal. */
+  readonly recipient: string
+  /** True = only those that were not read. Absent = all. */
   readonly unread?: boolean | undefined
   /** 1 to 500. */
   readonly limit: number
@@ -44,6 +75,7 @@ export interface NoticePage {
   readonly after?: NoticeId | undefined
 }
 
+/** What people are told, in the application and by channels. */
 export class Notices extends Context.Service<
   Notices,
   {
@@ -64,6 +96,7 @@ export class Notices extends Context.Service<
     ): Effect.Effect<number, StoreError>
     /** The person's preferences; `noPreferences` if they were never set. */
     preferences(tenant: Tenant, recipient: string): Effect.Effect<NoticePreferences, StoreError>
+    /** Sets the person's preferences, in place of those before. */
     prefer(
       tenant: Tenant,
       recipient: string,
@@ -79,7 +112,23 @@ export class Notices extends Context.Service<
       limit: number,
       messageOf: (items: ReadonlyArray<DigestItem>) => NewOutboxMessage
     ): Effect.Effect<boolean, StoreError>
-    /** Removes notices from before `before` (ms since 1970), oldest first; at most `limit` (1,000). Returns how many. */
+    /** Keeps where a question stands in a channel. */
+    posted(post: QuestionPost): Effect.Effect<void, StoreError>
+    /**
+     * Takes one post of a question and writes its message in the same transaction, so that each post is told of once. False = the
+     * question has none left.
+     */
+    settle(
+      tenant: Tenant,
+      approval: ApprovalId,
+      messageOf: (post: QuestionPost) => NewOutboxMessage
+    ): Effect.Effect<boolean, StoreError>
+    /** Replaces the content of every copy of what was told as `about`. */
+    replace(tenant: Tenant, about: string, content: NoticeContent): Effect.Effect<void, StoreError>
+    /**
+     * Removes notices from before `before` (ms since 1970), oldest first; at most `limit` (1,000). Returns how many. Posts from
+     * before it are removed with them.
+     */
     forget(before: number, limit: number): Effect.Effect<number, StoreError>
   }
 >()("troupe/services/Notices") {}

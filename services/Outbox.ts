@@ -16,7 +16,9 @@ export interface OutboxRoutes {
   readonly agents?: ReadonlyArray<string>
 }
 
+/** Which messages a process takes to deliver, how many and for how long. */
 export interface OutboxClaim extends OutboxRoutes {
+  /** The name of the claim's owner. */
   readonly owner: string
   /** 1 to 500. */
   readonly limit: number
@@ -29,9 +31,11 @@ export interface OutboxClaim extends OutboxRoutes {
   readonly after?: Tenant | undefined
   /** The maximum number of messages of one tenant, unless `rooms` has another number for it. Absent = `limit`. */
   readonly room?: number
+  /** The most messages of each of these tenants. */
   readonly rooms?: ReadonlyMap<Tenant, number>
 }
 
+/** Messages that are written with what they tell, and delivered at least once. */
 export class Outbox extends Context.Service<
   Outbox,
   {

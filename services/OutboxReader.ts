@@ -11,11 +11,15 @@ import type {
 import type { MessageId, Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 
+/** Selects a page of dead letters. */
 export interface DeadLetterQuery {
+  /** Whose letters. */
   readonly tenant: Tenant
+  /** The topic whose handler failed. Absent = any. */
   readonly handler_name?: string | undefined
   /** Letters that became dead at or after `dead_from` and at or before `dead_to`, in ms since 1970. */
   readonly dead_from?: number | undefined
+  /** Absent = up to now. */
   readonly dead_to?: number | undefined
   /** Absent = `dead`. */
   readonly status?: DeadLetterStatus | undefined
@@ -25,11 +29,13 @@ export interface DeadLetterQuery {
   readonly limit: number
 }
 
+/** Reads dead letters. */
 export class OutboxReader extends Context.Service<
   OutboxReader,
   {
     /** Newest first. */
     deadLetters(query: DeadLetterQuery): Effect.Effect<ReadonlyArray<DeadLetter>, StoreError>
+    /** One letter. Fails with DeadLetterNotFound if the tenant has none with this id. */
     deadLetter(
       tenant: Tenant,
       event_id: string

@@ -7,14 +7,19 @@ import type { DeadLetterNotFound, DeadLetterResolved } from "../src/delivery/Out
 import type { Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 
+/** Which letter is sent again or given up, by whom and why. */
 export interface DeadLetterResolution {
+  /** Whose letter. */
   readonly tenant: Tenant
+  /** The id of its message. */
   readonly event_id: string
   /** The reason, which must not be empty. */
   readonly reason: string
+  /** The principal who says so. */
   readonly by: string
 }
 
+/** Sends dead letters again, or gives them up. */
 export class OutboxReplayer extends Context.Service<
   OutboxReplayer,
   {
@@ -25,6 +30,7 @@ export class OutboxReplayer extends Context.Service<
     replay(
       resolution: DeadLetterResolution
     ): Effect.Effect<void, DeadLetterNotFound | DeadLetterResolved | StoreError>
+    /** Gives the letter up: it is never sent again. */
     discard(
       resolution: DeadLetterResolution
     ): Effect.Effect<void, DeadLetterNotFound | DeadLetterResolved | StoreError>

@@ -4,6 +4,7 @@
 import { Context } from "effect"
 import type { Prices } from "../src/cost/PriceTable.ts"
 
+/** The prices of models. Undefined by default: then no turn has a cost. */
 export const PriceBook: Context.Reference<Prices | undefined> = Context.Reference<
   Prices | undefined
 >("troupe/services/PriceBook", { defaultValue: () => undefined })

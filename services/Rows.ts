@@ -7,15 +7,20 @@ import type { Effect } from "effect"
 import type { ErasureMarks } from "../src/erasure/ErasedValue.ts"
 import type { StoreError } from "./StoreError.ts"
 
+/** What a driver stores in one column of a row. */
 export type Cell = string | number | boolean | null
 
+/** The cells of a row, by the names of their columns. */
 export type Row = Readonly<Record<string, Cell>>
 
 /** What a column holds. Of a `digest`, a text, a driver may keep the SHA-256 alone: it is compared, and never read. */
 export type CellType = "text" | "uuid" | "digest" | "int2" | "int4" | "int8" | "float8" | "boolean"
 
+/** A table: its columns and keys, and how long its rows are kept. */
 export interface Table {
+  /** Its name in the schema `troupe`. */
   readonly name: string
+  /** What each column holds, by its name. */
   readonly columns: Readonly<Record<string, CellType>>
   /** The columns that no two rows have the same cells in. */
   readonly key: ReadonlyArray<string>
@@ -33,8 +38,11 @@ export interface Table {
    */
   readonly kept?:
     | {
+        /** The most rows of a store in memory. */
         readonly rows_max: number
+        /** Whether a row stays, although there are too many with the one that is added. Absent = none does. */
         readonly spares?: ((row: Row, added: Row) => boolean) | undefined
+        /** What such rows are, in the plural: one for which none may go is refused with it. Absent = it is not added. */
         readonly refuses?: string
       }
     | undefined
@@ -50,16 +58,21 @@ export type Test =
 /** Tests by column, which must all hold. Undefined = any cell. */
 export type Where = Readonly<Record<string, Test | undefined>>
 
+/** Which rows of a table, in which order, and how many. */
 export interface RowQuery {
+  /** Tests by column, which must all hold. */
   readonly where: Where
   /** Of these, one must hold as well. */
   readonly or?: ReadonlyArray<Where> | undefined
   /** Columns by which the rows are ordered, the last of them unique. `-column` stands for the negated number. */
   readonly order?: ReadonlyArray<string> | undefined
+  /** True = the last rows in this order come first. Absent = the first ones. */
   readonly descends?: boolean | undefined
   /** The rows behind the one row that has these cells; none if there is no such row. Needs an order. */
   readonly after?: Where | undefined
+  /** How many rows of the result are left out before its first. Absent = none. */
   readonly skip?: number | undefined
+  /** How many rows there are at most. Absent = all. */
   readonly limit?: number | undefined
   /**
    * Keeps the rows from being changed by others until the open transaction ends. Of rows that others keep, `wait` waits for them,
@@ -68,6 +81,7 @@ export interface RowQuery {
   readonly lock?: "wait" | "skip" | "share" | undefined
 }
 
+/** The rows of tables of a store, in memory and in SQL alike. */
 export class Rows extends Context.Service<
   Rows,
   {

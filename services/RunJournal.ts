@@ -11,6 +11,7 @@ import { foldWhole, areReadable } from "../src/run/Quarantine.ts"
 import type { Amendment, RunNotFound } from "../src/run/RunCommand.ts"
 import type { JournalEntry, RunAccepted, RunEvent } from "../src/run/RunEvent.ts"
 import { JournalError } from "./StoreError.ts"
+import type { BudgetSettlement } from "./BudgetLedger.ts"
 import type { RunState, RunStatus } from "../src/run/RunState.ts"
 import { fold } from "../src/run/RunFold.ts"
 
@@ -18,7 +19,9 @@ export { JournalError }
 
 /** Another owner has claimed the run: the caller has to stop at once. */
 export class FencedOff extends Schema.TaggedError<FencedOff>()("FencedOff", {
+  /** The id of the run. */
   run_id: Schema.String,
+  /** The epoch that the caller had. */
   epoch: Schema.Int
 }) {}
 
@@ -27,7 +30,9 @@ export class FencedOff extends Schema.TaggedError<FencedOff>()("FencedOff", {
  * lost.
  */
 export class StaleAppend extends Schema.TaggedError<StaleAppend>()("StaleAppend", {
+  /** The id of the run. */
   run_id: Schema.String,
+  /** The length that the caller expected. */
   length: Schema.Int
 }) {}
 
@@ -39,12 +44,17 @@ const unreadableEvent = new JournalError({
 
 /** The epoch and the length of the journal that a writer expects. */
 export interface Fence {
+  /** The owner's epoch. */
   readonly epoch: number
+  /** How many events the journal has. */
   readonly length: number
 }
 
+/** Events to add to one journal, if nobody else did meanwhile. */
 export interface Append {
+  /** The run. */
   readonly run: RunId
+  /** The epoch and length that the journal must have. */
   readonly fence: Fence
   /** At least one. */
   readonly events: ReadonlyArray<RunEvent>
@@ -54,6 +64,8 @@ export interface Append {
   readonly parkable?: boolean
   /** When the events happened, in ms since 1970: a clock reading of just now. Absent = the journal reads its clock. */
   readonly at?: number | undefined
+  /** What the events took of budgets; settled in the same transaction. Absent = nothing. */
+  readonly took?: BudgetSettlement | undefined
 }
 
 /** Appends events; they are durable when the Effect succeeds. A refusal changes nothing. */
@@ -67,12 +79,14 @@ export interface AppendEvents {
   readonly now?: (append: Append) => Effect.Effect<void, StaleAppend | FencedOff | JournalError>
 }
 
+/** The journals of runs: they only grow, and one owner at a time writes each. */
 export class RunJournal extends Context.Service<
   RunJournal,
   {
     /** Begins a run with `RunAccepted` at seq 0, epoch 0. True = it is new; false = it exists, and nothing was changed. */
     create(run: RunId, ordinal: number, accepted: RunAccepted): Effect.Effect<boolean, JournalError>
 
+    /** Adds events if the fence holds. Fails with StaleAppend or FencedOff if it does not, and changes nothing then. */
     readonly append: AppendEvents
 
     /**
@@ -85,7 +99,7 @@ export class RunJournal extends Context.Service<
       run: RunId,
       fence: Fence,
       body: Effect.Effect<A, E, R>,
-      record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "parkable">
+      record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "parkable" | "took">
     ): Effect.Effect<void, StaleAppend | FencedOff | JournalError, R>
 
     /**
@@ -105,7 +119,9 @@ export class RunJournal extends Context.Service<
 
 /** What a command returned for a run: its answer and its events. */
 export interface Amended<A, E> {
+  /** What the command answered. */
   readonly answer: Result.Result<A, E>
+  /** What it appended. */
   readonly events: ReadonlyArray<RunEvent>
   /** The state after these events. */
   readonly after: RunState

@@ -11,7 +11,9 @@ import type { RunStatus } from "../src/run/RunState.ts"
 import type { UnknownCall } from "../src/run/UnknownCall.ts"
 import type { StoreError } from "./StoreError.ts"
 
+/** Selects a page of runs. */
 export interface RunQuery {
+  /** Whose runs. */
   readonly tenant: Tenant
   /**
    * Matches runs by the agent that their message went to, which differs from the agent of the address if the conversation was
@@ -20,9 +22,11 @@ export interface RunQuery {
   readonly agent?: AgentName | undefined
   /** Never matches a run in quarantine, because its status is not known. */
   readonly status?: RunStatus | undefined
+  /** What they wait for. Absent = for anything or nothing. */
   readonly waiting?: WaitingFor | undefined
   /** Runs whose message was accepted at or after `created_from` and before `created_to`, in ms since 1970. */
   readonly created_from?: number | undefined
+  /** Absent = up to now. */
   readonly created_to?: number | undefined
   /** Continue after this run. If the tenant has no run with this id, the page is empty. */
   readonly after?: RunId | undefined
@@ -30,7 +34,9 @@ export interface RunQuery {
   readonly limit: number
 }
 
+/** Selects calls whose outcome is unknown. */
 export interface UnknownQuery {
+  /** Whose calls. */
   readonly tenant: Tenant
   /** Only calls of these runs, at most 500; absent = calls of all runs. */
   readonly runs?: ReadonlyArray<RunId> | undefined
@@ -38,6 +44,7 @@ export interface UnknownQuery {
   readonly limit: number
 }
 
+/** Selects work that no living process can do. */
 export interface UnhostedQuery {
   /** Absent = work of all tenants. */
   readonly tenant?: Tenant | undefined
@@ -47,7 +54,9 @@ export interface UnhostedQuery {
 
 /** How many calls of a tool wait for an operator, over all tenants. */
 export interface UnknownCount {
+  /** The tool's name as the model called it. */
   readonly tool: string
+  /** How many of its calls wait. */
   readonly calls: number
 }
 
@@ -57,6 +66,7 @@ export interface Standing {
   readonly running: number
   /** Runs that only a person can advance. */
   readonly parked: number
+  /** Open questions to people. */
   readonly questions: number
   /** When the oldest open question was asked, in ms since 1970; absent = there is none. */
   readonly oldest_question_at?: number | undefined
@@ -66,6 +76,7 @@ export interface Standing {
   readonly unknown: ReadonlyArray<UnknownCount>
 }
 
+/** Lists and counts of runs, without reading their journals. */
 export class RunList extends Context.Service<
   RunList,
   {

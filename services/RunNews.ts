@@ -14,6 +14,7 @@ import type { RunHead } from "./RunReader.ts"
  * durable, and only for a run that was claimed before and whose owner is the claimant itself, is absent, or is probably dead.
  */
 export interface Claimant {
+  /** The name under which it claims. */
   readonly owner: string
   /** Whether to claim the run; `head` is its head after the amendment. Must be fast and must not throw. */
   readonly accepts: (head: RunHead) => boolean
@@ -29,7 +30,9 @@ export interface Claimant {
  * claimant.
  */
 export interface AmendmentListener {
+  /** Is called with the run, or undefined where several may have changed; `claim` if the run was claimed for it. */
   readonly onAmended: (run: RunId | undefined, claim?: Claim) => void
+  /** Who claims the run for this listener. Undefined = it claims none. */
   readonly claimant: Claimant | undefined
 }
 
@@ -59,6 +62,7 @@ export const claimingListener = <L extends AmendmentListener>(
 
 /** Consecutive entries of one run that this process has appended. */
 export interface Committed {
+  /** The run. */
   readonly run: RunId
   /** The seq of the first entry. */
   readonly from: number
@@ -78,9 +82,11 @@ export interface Committed {
 export interface CommitListener {
   /** Whether the listener takes entries of the run. Asked at each append. */
   readonly accepts: (run: RunId) => boolean
+  /** Is called with the entries, in their order. */
   readonly onCommitted: (committed: Committed) => void
 }
 
+/** Tells a process what was appended to journals, here and elsewhere. */
 export class RunNews extends Context.Service<
   RunNews,
   {

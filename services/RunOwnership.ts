@@ -4,7 +4,7 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { MessageId, RunId } from "../src/value/Ids.ts"
+import type { AgentName, MessageId, RunId } from "../src/value/Ids.ts"
 import type { Need } from "../src/run/Needs.ts"
 import type { RunQuarantined } from "../src/run/Quarantine.ts"
 import type { RunIsOver, RunNotFound } from "../src/run/RunCommand.ts"
@@ -12,7 +12,9 @@ import type { JournalEntry, RunAccepted } from "../src/run/RunEvent.ts"
 import type { FencedOff, JournalError } from "./RunJournal.ts"
 import type { RunHead } from "./RunReader.ts"
 
+/** A run that this process owns from now on. */
 export interface Claim {
+  /** Where the run stands. */
   readonly head: RunHead
   /**
    * All entries so far; the last one is this claim's `RunClaimed`. They are for the fold: in a long journal a long result may be the
@@ -23,13 +25,22 @@ export interface Claim {
 
 /** The run of an accepted task, for a process that begins the run itself. */
 export interface Beginning {
+  /** The id of the run. */
   readonly run: RunId
+  /** Its number in its conversation, from 1. */
   readonly ordinal: number
+  /** Its first event. */
   readonly accepted: RunAccepted
   /** The outbox message that dispatches the task, and the claim that holds it (`Accepted.held`). */
-  readonly dispatch: { readonly id: MessageId; readonly claim: string }
+  readonly dispatch: {
+    /** The id of the message. */
+    readonly id: MessageId
+    /** The name of the claim's owner. */
+    readonly claim: string
+  }
 }
 
+/** Which process has a run: one at a time, which the epoch counts. */
 export class RunOwnership extends Context.Service<
   RunOwnership,
   {
@@ -64,6 +75,17 @@ export class RunOwnership extends Context.Service<
      */
     recoverable(
       owner: string,
+      hosted: ReadonlyArray<Need>,
+      limit: number
+    ): Effect.Effect<ReadonlyArray<RunHead>, JournalError>
+
+    /**
+     * As `recoverable`, of these agents, for runs that are not the first of their address because the first one waits for people:
+     * the next one behind it, which may answer beside it (`mailbox: "answer"`).
+     */
+    answerable(
+      owner: string,
+      agents: ReadonlyArray<AgentName>,
       hosted: ReadonlyArray<Need>,
       limit: number
     ): Effect.Effect<ReadonlyArray<RunHead>, JournalError>

@@ -13,11 +13,15 @@ import type { JournalError } from "./RunJournal.ts"
 
 /** Stored rows of a run's journal. */
 export interface RawPage {
+  /** Whether the run is in quarantine. */
   readonly quarantined: boolean
+  /** The rows, in order. */
   readonly events: ReadonlyArray<RawEvent>
 }
 
+/** Selects runs in quarantine. */
 export interface QuarantineQuery {
+  /** Whose runs. */
   readonly tenant: Tenant
   /** 1 to 500. */
   readonly limit: number
@@ -53,6 +57,7 @@ export const announceLostRecord = ({ id, run_id }: Approval): Effect.Effect<void
     { approval: id, run_id }
   )
 
+/** Runs whose journals do not fold: finds, shows and releases them. */
 export class RunQuarantine extends Context.Service<
   RunQuarantine,
   {

@@ -11,15 +11,25 @@ import type { JournalEntry } from "../src/run/RunEvent.ts"
 import type { RunStatus } from "../src/run/RunState.ts"
 import type { JournalError } from "./RunJournal.ts"
 
+/** Where a run stands, without its events. */
 export interface RunHead {
+  /** The id of the run. */
   readonly run_id: RunId
+  /** Whose run it is. */
   readonly tenant: Tenant
+  /** The actor that handles it. */
   readonly address: Address
+  /** The conversation that it is in. */
   readonly conversation: ConversationId
+  /** Its number in the conversation, from 1. */
   readonly ordinal: number
+  /** Whether it is at work, waits or has ended. */
   readonly status: RunStatus
+  /** How many owners it has had. */
   readonly epoch: number
+  /** How many events it has. */
   readonly length: number
+  /** When its message was accepted, in ms since 1970. */
   readonly created_at: number
   /** The process that owns the run while its lease lasts; undefined if there is none. */
   readonly owner: string | undefined
@@ -34,6 +44,7 @@ export interface RunHead {
   readonly needs?: ReadonlyArray<Need>
 }
 
+/** Reads the journals of runs. */
 export class RunReader extends Context.Service<
   RunReader,
   {
@@ -54,6 +65,7 @@ export class RunReader extends Context.Service<
       limit: number
     ): Effect.Effect<ReadonlyArray<JournalEntry>, RunQuarantined | JournalError>
 
+    /** Where the run stands. Fails with RunNotFound if there is none. */
     head(run: RunId): Effect.Effect<RunHead, RunNotFound | JournalError>
 
     /** Runs of a tenant's address that have not ended, ordered by ordinal; at most `limit`. */

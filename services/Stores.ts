@@ -6,6 +6,7 @@ import type { AccessTokens } from "./AccessTokens.ts"
 import type { ApprovalRecords } from "./ApprovalRecords.ts"
 import type { AuthorizationRecords } from "./AuthorizationRecords.ts"
 import type { BlobStore } from "./BlobStore.ts"
+import type { BudgetLedger } from "./BudgetLedger.ts"
 import type { CallRecords } from "./CallRecords.ts"
 import type { ChannelBindings } from "./ChannelBindings.ts"
 import type { ConversationStore } from "./ConversationStore.ts"
@@ -33,11 +34,13 @@ import type { ToolStops } from "./ToolStops.ts"
 /** The journal of runs: one store answers all of them. */
 export type RunPorts = RunJournal | RunNews | RunOwnership | RunQuarantine | RunReader
 
+/** Every port of a store: what a driver implements. */
 export type Stores =
   | AccessTokens
   | ApprovalRecords
   | AuthorizationRecords
   | BlobStore
+  | BudgetLedger
   | CallRecords
   | ChannelBindings
   | ConversationStore

@@ -4,20 +4,27 @@
  */
 import { Context } from "effect"
 import type { Effect, Scope } from "effect"
+import type { ConversationNotFound } from "../src/conversation/Conversation.ts"
 import type { ErasureId, ErasureRecord, ErasureReport } from "../src/erasure/Erasure.ts"
 import type { SubjectIsActive } from "../src/erasure/Erasure.ts"
 import type { ConversationId, Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 
+/** Whose data is erased, and who asks for it. */
 export interface ErasureRequest {
+  /** The tenant that has the data. */
   readonly tenant: Tenant
   /** The id of a principal. Texts that contain it as whole words are erased too. */
   readonly subject: string
   /** The principal who asked for the erasure. */
   readonly by: string
+  /** Who acted for it. Absent = it acted itself. */
+  readonly via?: string
 }
 
+/** Selects a page of erasures. */
 export interface ErasureQuery {
+  /** Whose erasures. */
   readonly tenant: Tenant
   /** 1 to 500. */
   readonly limit: number
@@ -27,10 +34,13 @@ export interface ErasureQuery {
 
 /** A conversation some of whose runs were erased. */
 export interface ErasedConversation {
+  /** Whose conversation it is. */
   readonly tenant: Tenant
+  /** The conversation. */
   readonly conversation: ConversationId
 }
 
+/** Erases what is stored of a person, and reports how far it is. */
 export class SubjectErasure extends Context.Service<
   SubjectErasure,
   {
@@ -39,6 +49,14 @@ export class SubjectErasure extends Context.Service<
      * subject's conversations is not over; what was erased before that stays erased. Repeating the call finds what is left.
      */
     erase(request: ErasureRequest): Effect.Effect<ErasureReport, SubjectIsActive | StoreError>
+    /**
+     * Erases one conversation with its runs, as if it were a subject's, and takes it out of lists. Its id is free then: a message
+     * with it begins another conversation. Fails with SubjectIsActive if one of its runs is not over, also one that began
+     * meanwhile; what was erased before that stays erased. Repeating the call erases what is left.
+     */
+    eraseConversation(
+      request: ErasedConversation & Pick<ErasureRequest, "by" | "via">
+    ): Effect.Effect<void, ConversationNotFound | SubjectIsActive | StoreError>
     /** Records of erasures, newest first. */
     list(query: ErasureQuery): Effect.Effect<ReadonlyArray<ErasureRecord>, StoreError>
     /**

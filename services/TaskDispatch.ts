@@ -8,6 +8,7 @@ import type { AgentName, RunId } from "../src/value/Ids.ts"
 import type { JournalError } from "./RunJournal.ts"
 import type { StoreError } from "./StoreError.ts"
 
+/** Passes accepted tasks to the actors that handle them. */
 export class TaskDispatch extends Context.Service<
   TaskDispatch,
   {

@@ -5,6 +5,7 @@
 import { Context } from "effect"
 import { estimateTokens } from "../src/conversation/TokenEstimate.ts"
 
+/** Counts tokens, for bounds of prompts. */
 export interface Tokenizer {
   /**
    * The number of tokens, at least 0 and at most the number of bytes of the text in UTF-8. `model` is the agent's model;

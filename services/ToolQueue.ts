@@ -15,18 +15,26 @@ import type { StoreError } from "./StoreError.ts"
 /** Another call has this id: one with other arguments, for another tool or of another tenant. Nothing was queued. */
 export class ToolMessageConflict extends Schema.TaggedError<ToolMessageConflict>()(
   "ToolMessageConflict",
-  { id: Schema.String, message: Schema.String }
+  {
+    /** The id that both have. */
+    id: Schema.String,
+    /** What differs. */
+    message: Schema.String
+  }
 ) {}
 
 /** `waiting_max` calls of this tool and tenant wait already. Nothing was queued. */
 export class ToolQueueFull extends Schema.TaggedError<ToolQueueFull>()("ToolQueueFull", {
+  /** The tool. */
   tool: Schema.String,
+  /** The most calls of a tool and tenant that may wait. */
   waiting_max: Schema.Int
 }) {}
 
 /** The maximum number of calls of one tool and one tenant that wait or run. Each pair of tool and tenant has its own limit. */
 export const waiting_max = 10_000
 
+/** A call for a worker. */
 export interface NewToolMessage {
   /**
    * The call's id, which is the same each time the call is sent. 1 to 200 printable characters, like `tool`; anything else is a
@@ -35,6 +43,7 @@ export interface NewToolMessage {
   readonly id: string
   /** The tool that the call is routed to: a registry key, or a plain name. */
   readonly tool: string
+  /** Whose call it is. */
   readonly tenant: Tenant
   /** In ms since 1970. A worker that gets the call later does not run it. */
   readonly expires_at: number
@@ -42,6 +51,7 @@ export interface NewToolMessage {
   readonly payload: Json
 }
 
+/** A call that a worker has claimed. */
 export interface ToolDelivery extends Omit<NewToolMessage, "payload"> {
   /** The payload as it was stored; the worker decodes it. */
   readonly payload: unknown
@@ -53,20 +63,27 @@ export interface ToolDelivery extends Omit<NewToolMessage, "payload"> {
   readonly result: ResultMessage | undefined
 }
 
+/** A call whose workers failed too often. */
 export interface DeadToolMessage extends Omit<ToolDelivery, "begun_at" | "result"> {
+  /** Why the last attempt failed. */
   readonly error: string
+  /** When that was, in ms since 1970. */
   readonly dead_at: number
 }
 
+/** What has become of a queued call. */
 export interface ToolMessageState {
   /** A call that is `over` or `dead` has a result, except where its worker could not tell what became of it. */
   readonly status: "waiting" | "over" | "dead"
+  /** Its result. Undefined = there is none. */
   readonly result: ResultMessage | undefined
 }
 
+/** Which calls a worker takes, how many and for how long. */
 export interface ToolClaim {
   /** The name of the claim's owner, a new one for each claim. */
   readonly owner: string
+  /** The tools that it runs: registry keys and plain names. */
   readonly tools: ReadonlyArray<string>
   /** 1 to 500. */
   readonly limit: number
@@ -87,7 +104,9 @@ export interface Announcement extends Pick<ToolOffer, "worker" | "provider"> {
   readonly lease_ms: number
 }
 
+/** The most tools that one worker announces. */
 export const announced_tools_max = 1_000
+/** The most UTF-16 units of all that it announces. */
 export const announced_length_max = 16_000_000
 
 /**
@@ -95,6 +114,7 @@ export const announced_length_max = 16_000_000
  */
 export const unavailable_listed_ms = 86_400_000
 
+/** Calls that workers run: each id once, with its result. */
 export class ToolQueue extends Context.Service<
   ToolQueue,
   {

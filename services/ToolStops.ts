@@ -6,6 +6,7 @@ import type { Effect } from "effect"
 import type { Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 
+/** The stored switches of tenants that stop every tool. */
 export class ToolStops extends Context.Service<
   ToolStops,
   {

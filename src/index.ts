@@ -16,6 +16,7 @@ export {
   OnChange,
   Supervision
 } from "./agent/AgentSpec.ts"
+export * as Guard from "./agent/Guard.ts"
 export { ModelSettings, OutputFormat, ToolChoice } from "./agent/ModelSettings.ts"
 export { MemorySpec } from "./memory/MemoryAnchors.ts"
 export * as Graph from "./graph/ToolGraph.ts"

@@ -32,7 +32,7 @@ const tableReaders: ReadonlyArray<string> = ["src/error/NumberPlans.ts"]
 /** Every room may stand on it, and it on none. */
 const floor = "network"
 /** Rooms that have operations, or show them to somebody. */
-const surfaces: ReadonlyArray<string> = ["http", "spectral", "semstreams"]
+const surfaces: ReadonlyArray<string> = ["http", "console", "spectral", "semstreams"]
 const pureRooms: ReadonlyArray<string | undefined> =
   "runtime service stores ephemeral memory".split(" ")
 /** Rooms with a driver of rows, on which they build the stores that are written once. */
@@ -144,7 +144,7 @@ const waysToTheLoop = (tree: Tree): ReadonlyArray<string> =>
 
 const srcRooms = Object.values(floors).flat().join(" ")
 const layerRooms =
-  "runtime service stores ephemeral sql model network calls mcp channel http telemetry builtin spectral semstreams memory compose"
+  "runtime service stores ephemeral sql model network calls mcp channel http console telemetry builtin spectral semstreams memory compose"
 /** Features with ports of their own. */
 const features: ReadonlyArray<string> = ["spectral", "semstreams"]
 const vague = /^(utils?|common|helpers?|shared|types?|misc)$/i

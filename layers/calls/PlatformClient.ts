@@ -19,7 +19,8 @@ import { detailOf } from "../../src/call/ErrorDetail.ts"
 import { headerSecrets, withoutSecrets } from "../../src/error/KnownSecrets.ts"
 import { bounds_carried, readJson } from "../../src/value/BoundedJson.ts"
 import type { Json } from "../../src/value/Canonical.ts"
-import { baggageOf, spanOf, traceparentOf } from "../../src/run/Nesting.ts"
+import { defined } from "../../src/value/PlainObject.ts"
+import { baggageOf, spanOf, traceparentOf, TraceState } from "../../src/run/Nesting.ts"
 import type { CallContext, CallOfRun } from "../../src/tool/GovernedTool.ts"
 import { waitOf } from "../network/HttpAnswers.ts"
 import type { FetchError, HttpAnswer, Resolver, Rules } from "./Exchange.ts"
@@ -206,7 +207,8 @@ const headersOf = (
   { body, content_type = "application/json", headers, method }: CallRequest,
   authorization: Redacted.Redacted | null,
   { key, nested }: Sender,
-  span: Tracer.AnySpan
+  span: Tracer.AnySpan,
+  tracestate: string | undefined
 ): Result.Result<Readonly<Record<string, string>>, ToolError> => {
   const secret = authorization === null ? undefined : Redacted.value(authorization)
   if (secret !== undefined && !header_value.test(secret)) return Result.fail(noAuthorization())
@@ -228,7 +230,7 @@ const headersOf = (
     ...(secret === undefined ? undefined : { authorization: secret }),
     ...(key === undefined || method === "GET" ? undefined : { "idempotency-key": key }),
     // A tool worker may not know the trace of the run.
-    ...(spanOf(traceparent) === undefined ? undefined : { traceparent }),
+    ...(spanOf(traceparent) === undefined ? undefined : defined({ traceparent, tracestate })),
     // If the platform sends a message to an agent because of this request, the message carries this on to its run (`nestingOf`).
     ...(nested === undefined ? undefined : { baggage: baggageOf(nested.nesting) })
   })
@@ -297,7 +299,9 @@ export const make = ({
     authorization: Redacted.Redacted | null
   ) {
     const span = yield* spanOfCall(caller)
-    const headers = yield* Effect.fromResult(headersOf(request, authorization, caller, span))
+    const headers = yield* Effect.fromResult(
+      headersOf(request, authorization, caller, span, yield* TraceState)
+    )
     const answer = yield* Effect.timeoutOrElse(exchanged(request, headers), {
       duration: request.timeout_ms ?? timeout_ms,
       orElse: () => Effect.fail(refuse("timeout", "the platform did not answer in time"))

@@ -11,16 +11,21 @@ import { cutText } from "../../src/value/CutText.ts"
 import type { NoticeContent } from "../../src/delivery/Notice.ts"
 import type { ChannelAdapter, Outgoing } from "./NotificationService.ts"
 
+/** The mail server, and how this process signs in to it. */
 export class EmailConfig extends Context.Service<
   EmailConfig,
   {
+    /** The name or address of the SMTP server. */
     readonly host: string
+    /** Its port, 1 to 65,535: usually 465 or 587. */
     readonly port: number
     /** True = TLS from the first byte (port 465). Absent = STARTTLS, which the server must offer. */
     readonly secure?: boolean | undefined
     /** True = continue without TLS if the server offers none; only for a server on this machine. Absent = no. */
     readonly plain?: boolean | undefined
+    /** The name to sign in with. Absent = no sign-in. */
     readonly user?: string | undefined
+    /** The password of `user`. Never logged. */
     readonly password?: Redacted.Redacted | undefined
     /** The sender, such as `Troupe <troupe@example.com>`. */
     readonly from: string
@@ -32,13 +37,21 @@ export class EmailConfig extends Context.Service<
 /** The package `nodemailer` is not installed. */
 export class EmailDriverMissing extends Schema.TaggedError<EmailDriverMissing>()(
   "EmailDriverMissing",
-  { message: Schema.String }
+  {
+    /** The command that installs it. */
+    message: Schema.String
+  }
 ) {}
 
 /** The configuration is invalid. */
 export class EmailMisconfigured extends Schema.TaggedError<EmailMisconfigured>()(
   "EmailMisconfigured",
-  { field: Schema.String, message: Schema.String }
+  {
+    /** The member of `EmailConfig` at fault. */
+    field: Schema.String,
+    /** What is wrong with it, and what to write instead. */
+    message: Schema.String
+  }
 ) {}
 
 /** What is not set would not fail a start: without a host, mails and the password would go to this machine. */
@@ -81,18 +94,25 @@ const failureOf = (error: unknown): DeliveryFailed | DeliveryRefused => {
 const firstLine = (text: string): string =>
   cutText(text.split(/\r|\n/, 1)[0]?.trim() ?? "", subject_max)
 
+const subjects: Partial<Record<NoticeContent["kind"], string>> = {
+  question: "A question",
+  settled: "No longer open"
+}
+
 const subjectOf = ([first, ...more]: ReadonlyArray<NoticeContent>): string => {
   if (more.length > 0) return `${more.length + 1} messages`
-  const about = first?.kind === "question" ? "A question" : `From ${first?.agent ?? "an agent"}`
+  const about = subjects[first?.kind ?? "answer"] ?? `From ${first?.agent ?? "an agent"}`
   return cutText(`${about}: ${firstLine(first?.text ?? "")}`, subject_max)
 }
 
 const textOf = (contents: ReadonlyArray<NoticeContent>): string =>
   contents
-    .map(({ agent, approval, conversation, text }) =>
+    .map(({ agent, approval, conversation, kind, text }) =>
       [
         text,
-        approval === undefined ? "" : `\nDecide it in the application: approval ${approval}.`,
+        approval === undefined || kind !== "question"
+          ? ""
+          : `\nDecide it in the application: approval ${approval}.`,
         `\n-- \n${agent}, conversation ${conversation}`
       ].join("\n")
     )
@@ -131,6 +151,10 @@ const send = (
   })
 }
 
+/**
+ * The channel `email`: sends each notice or digest as one mail. Fails to build if the driver is missing or the configuration
+ * wrong.
+ */
 export const adapter: Effect.Effect<
   ChannelAdapter,
   EmailDriverMissing | EmailMisconfigured,
@@ -164,7 +188,8 @@ export const adapter: Effect.Effect<
     name: email,
     deliver: (outgoing, { id }) =>
       isMailbox(outgoing.address)
-        ? Effect.asVoid(send(transport, from, outgoing, id))
+        ? // A mail cannot be changed: another one of its thread says how its question ended.
+          Effect.as(send(transport, from, outgoing, id), id)
         : Effect.fail(new DeliveryRefused({ message: "the address is no mailbox" }))
   }
 })

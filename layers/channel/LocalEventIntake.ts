@@ -22,6 +22,7 @@ import { EventOutOfTime, EventTypeUnknown, readEvent } from "../../src/delivery/
 import type { OutboxMessage } from "../../src/delivery/OutboxMessage.ts"
 import * as Entries from "../../src/entry/ArgumentReaders.ts"
 import type { MessageId, RunId } from "../../src/value/Ids.ts"
+import { firstWords } from "../../src/conversation/Conversation.ts"
 import { Principal, rolesOf } from "../../src/principal/Principal.ts"
 
 const day_ms = 86_400_000
@@ -89,6 +90,7 @@ const makeTell = Effect.gen(function* () {
       trace_id: id.replaceAll("-", ""),
       channel_origin: "event",
       initiated_by: "system" as const,
+      title: firstWords(text),
       trigger_event_id: event.id,
       waiting_max: agent.mailbox_max,
       reject_when_busy: agent.mailbox === "reject",

@@ -6,45 +6,77 @@
 import { Clock, Context, Effect, Layer, Option, Schedule, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
-import { answered_topic, asked_topic, ChannelBindings } from "../../services/ChannelBindings.ts"
+import {
+  answered_topic,
+  asked_topic,
+  ChannelBindings,
+  settled_topic
+} from "../../services/ChannelBindings.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import type { DeliveryHandler, RoomHandlers } from "../../services/DeliveryHandlers.ts"
 import { DeliveryFailed, DeliveryRefused } from "../../services/DeliveryHandlers.ts"
 import type { DigestItem, NoticeRecipient } from "../../services/Notices.ts"
 import { Notices } from "../../services/Notices.ts"
 import { StoreError } from "../../services/StoreError.ts"
+import { StorePace } from "../../services/StorePace.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
-import type { Approval } from "../../src/approval/Approval.ts"
 import type { ChannelBinding } from "../../src/conversation/ChannelBinding.ts"
 import { ChannelName, ChannelPlace, in_app } from "../../src/conversation/ChannelBinding.ts"
 import type { ConversationMessage } from "../../src/conversation/Conversation.ts"
 import { customerNotice } from "../../src/conversation/CustomerView.ts"
+import { textUpTo } from "../../src/value/Bounds.ts"
 import { cutText } from "../../src/value/CutText.ts"
 import { modeOf, NoticeContent, notice_units_max } from "../../src/delivery/Notice.ts"
+import { questionText } from "../../src/delivery/QuestionText.ts"
 import { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import type { NewOutboxMessage, OutboxMessage } from "../../src/delivery/OutboxMessage.ts"
 import { ApprovalId, ConversationId } from "../../src/value/Ids.ts"
-import type { MessageId, Tenant } from "../../src/value/Ids.ts"
-import { DeclaredRoles, isLimitedToOwn, principalIn } from "../../src/principal/Rights.ts"
+import type { Tenant } from "../../src/value/Ids.ts"
+import {
+  aboutQuestion,
+  customersOf,
+  keepPost,
+  newMessageId,
+  settleQuestion,
+  topicOf
+} from "./SettledQuestions.ts"
+import type { SettlingNeeds } from "./SettledQuestions.ts"
+
+const PostName = textUpTo(500)
+const isPostName = Schema.is(PostName)
 
 /** What a channel has to deliver at one place: one notice, or those of a digest. */
 export const Outgoing = Schema.Struct({
+  /** Where in the channel: an e-mail address, a Slack channel. */
   address: ChannelPlace,
+  /** The id of the principal who is told. */
   recipient: ChannelPlace,
-  contents: Schema.Array(NoticeContent).check(Schema.isMinLength(1), Schema.isMaxLength(100))
+  /** What to tell: one notice, or 2 to 100 of a digest, oldest first. */
+  contents: Schema.Array(NoticeContent).check(Schema.isMinLength(1), Schema.isMaxLength(100)),
+  /**
+   * The adapter's own name of a message that it delivered: a question, which is settled now (`contents`). The adapter changes that
+   * message, or adds to it.
+   */
+  post: Schema.optionalKey(PostName)
 })
 export interface Outgoing extends Schema.Schema.Type<typeof Outgoing> {}
 
 /** One way to reach people. */
 export interface ChannelAdapter {
+  /** The name of the channel, as bindings and preferences use it. */
   readonly name: ChannelName
-  /** Delivers a message. It is called again with the same message id if the process died before the delivery was recorded. */
+  /**
+   * Delivers a message. It is called again with the same message id if the process died before the delivery was recorded. It may
+   * give the message's name in the channel (1 to 500 characters): then, if the message is one question, it is called with that
+   * name as `post` once the question is settled.
+   */
   readonly deliver: (
     outgoing: Outgoing,
     message: OutboxMessage
-  ) => Effect.Effect<void, DeliveryFailed | DeliveryRefused>
+  ) => Effect.Effect<string | void, DeliveryFailed | DeliveryRefused>
 }
 
+/** The times of digests and notices. */
 export class NotificationConfig extends Context.Reference<{
   /** How long notices wait for a digest, in ms. */
   readonly digest_ms: number
@@ -68,8 +100,6 @@ const retry_max_ms = 900_000
 const digest_max = 100
 const sweep_max = 1_000
 
-const topicOf = (channel: ChannelName): string => `channel.${channel}`
-
 const decodeAnswered = Schema.decodeUnknownOption(
   Schema.Struct({ conversation: ConversationId, seq: Schema.Int })
 )
@@ -86,12 +116,6 @@ const textOf = ({ content, finish }: ConversationMessage): string =>
     notice_units_max
   )
 
-const questionOf = ({ payload }: Approval): string =>
-  cutText(
-    `${payload.agent_name} asks to run ${payload.tool_name}. ${payload.effect_description}\n${payload.args_summary}`,
-    notice_units_max
-  )
-
 const retried = <A, E, R>(
   effect: Effect.Effect<A, E | StoreError, R>
 ): Effect.Effect<A, Exclude<E, StoreError> | DeliveryFailed, R> =>
@@ -101,30 +125,8 @@ const retried = <A, E, R>(
       : (error as Exclude<E, StoreError>)
   )
 
-const newMessageId = SecureRandom.SecureRandom.use((random) =>
-  Effect.map(random.uuidV7(), (id) => id as MessageId)
-)
-
 /** The content for a recipient. It is less than the in-app copy, which is reduced only when a customer reads it. */
 type ContentOf = (recipient: string) => NoticeContent
-
-/** The customers among the recipients: who began the conversation, and the sender of the message that the run handles. */
-const customersOf = Effect.fnUntraced(function* (
-  { conversation, run_id }: Required<Pick<NoticeContent, "conversation" | "run_id">>,
-  tenant: Tenant
-) {
-  const tasks = yield* TaskStore
-  const declared = yield* DeclaredRoles
-  const first = yield* tasks.ofConversation(tenant, conversation, 0, 1)
-  const asking = yield* tasks.read(tenant, run_id)
-  const customers = new Set<string>()
-  for (const task of asking === undefined ? first : [...first, asking]) {
-    const { by: id, roles } = task
-    if (roles === undefined) continue
-    if (isLimitedToOwn(principalIn(declared, { id, tenant, roles }), "follow")) customers.add(id)
-  }
-  return customers
-})
 
 const teller = Effect.fnUntraced(function* (channels: ReadonlySet<ChannelName>) {
   const bindings = yield* ChannelBindings
@@ -190,21 +192,61 @@ const withWait = (
         retry_after_ms: Math.min(retry_ms * 4 ** (attempts - 1), retry_max_ms)
       })
 
-/** Leaves out questions that are already settled, because a digest may wait for a day and a channel may have been down. */
+type Settling = Context.Context<SettlingNeeds>
+
+/**
+ * Leaves out questions that are already settled, because a digest may wait for a day and a channel may have been down. Where the
+ * process died between the delivery of one and the end of `keepPost`, its end is told now.
+ */
 const withoutSettled = (
-  { get }: ApprovalRecords["Service"],
+  settling: Settling,
   { contents, ...place }: Outgoing
 ): Effect.Effect<Outgoing, DeliveryFailed> =>
-  retried(
-    Effect.map(
-      Effect.forEach(contents, ({ approval }) =>
-        approval === undefined
-          ? Effect.succeed(true)
-          : Effect.map(get(approval), (found) => found?.status === "pending")
-      ),
-      (open) => ({ ...place, contents: contents.filter((_, index) => open[index]) })
-    )
-  )
+  Effect.gen(function* () {
+    const open: Array<NoticeContent> = []
+    for (const content of contents) {
+      const { approval, kind } = content
+      const found =
+        approval === undefined || kind !== "question"
+          ? undefined
+          : yield* ApprovalRecords.use(({ get }) => get(approval))
+      if (approval === undefined || kind !== "question" || found?.status === "pending") {
+        open.push(content)
+      } else if (found !== undefined && contents.length === 1) {
+        yield* settleQuestion(content, found)
+      }
+    }
+    return { ...place, contents: open }
+  }).pipe(Effect.provideContext(settling), retried)
+
+/** Keeps the name that an adapter gives to a message of one question. Without it, nobody changes the message later. */
+const keeping = (
+  settling: Settling,
+  channel: ChannelName,
+  { address, contents, recipient }: Outgoing,
+  tenant: Tenant,
+  post: unknown
+): Effect.Effect<void> => {
+  const [content, ...more] = contents
+  if (content?.kind !== "question" || content.approval === undefined || more.length > 0)
+    return Effect.void
+  return isPostName(post)
+    ? keepPost(content, {
+        tenant,
+        approval: content.approval,
+        channel,
+        address,
+        recipient,
+        post
+      }).pipe(
+        Effect.provideContext(settling),
+        // Told again, it would stand there twice.
+        Effect.catch(({ message }) =>
+          Effect.logWarning(`a question in the channel ${channel} will look open: ${message}`)
+        )
+      )
+    : Effect.void
+}
 
 const deliver_ms_default = 25_000
 
@@ -212,8 +254,8 @@ const deliver_ms_default = 25_000
 const whole = (
   name: ChannelName,
   deliver_ms: number,
-  delivery: Effect.Effect<void, DeliveryFailed | DeliveryRefused>
-): Effect.Effect<void, DeliveryFailed | DeliveryRefused> =>
+  delivery: ReturnType<ChannelAdapter["deliver"]>
+): ReturnType<ChannelAdapter["deliver"]> =>
   delivery.pipe(
     Effect.catchDefect((defect) =>
       Effect.andThen(
@@ -234,19 +276,22 @@ type Times = Effect.Success<typeof NotificationConfig>
 const delivering =
   (
     { deliver, name }: ChannelAdapter,
-    approvals: ApprovalRecords["Service"],
+    settling: Settling,
     { deliver_ms = deliver_ms_default, retry_ms }: Times
   ): DeliveryHandler =>
   (message) => {
     const outgoing = Option.getOrUndefined(decodeOutgoing(message.payload))
     if (outgoing === undefined) return Effect.fail(unreadable)
-    return Effect.flatMap(withoutSettled(approvals, outgoing), (open) =>
+    return Effect.flatMap(withoutSettled(settling, outgoing), (open) =>
       open.contents.length === 0
         ? Effect.void
-        : whole(
-            name,
-            deliver_ms,
-            Effect.suspend(() => deliver(open, message))
+        : Effect.flatMap(
+            whole(
+              name,
+              deliver_ms,
+              Effect.suspend(() => deliver(open, message))
+            ),
+            (post) => keeping(settling, name, open, message.tenant, post)
           )
     ).pipe(
       Effect.mapError((error) => withWait(error, message.attempts, retry_ms)),
@@ -260,10 +305,60 @@ const delivering =
     )
   }
 
-const makeHandlers = Effect.fnUntraced(function* (adapters: ReadonlyArray<ChannelAdapter>) {
+type Tell = Effect.Success<ReturnType<typeof teller>>
+
+/** The handlers of a question's begin and of its end. */
+const questionHandlers = Effect.fnUntraced(function* (tell: Tell) {
   const conversations = yield* ConversationStore
   const approvals = yield* ApprovalRecords
-  const tasks = yield* TaskStore
+  const settling = yield* Effect.context<SettlingNeeds>()
+
+  const asked: DeliveryHandler = Effect.fnUntraced(function* ({ payload, tenant }) {
+    const question = Option.getOrUndefined(decodeAsked(payload))
+    if (question === undefined) return yield* unreadable
+    const { approval: id, conversation } = question
+    const found = yield* conversations.get(tenant, conversation)
+    const approval = yield* approvals.get(id)
+    if (found === undefined || approval?.tenant !== tenant) {
+      return yield* new DeliveryRefused({ message: "the question is gone" })
+    }
+    if (approval.status !== "pending") return
+    const content = {
+      kind: "question",
+      conversation,
+      agent: found.address.agent,
+      text: questionText(approval),
+      run_id: approval.run_id,
+      approval: id
+    } as const
+    const customers = approval.approvers.includes("customer")
+      ? // It is theirs to decide.
+        new Set<string>()
+      : yield* Effect.provideContext(customersOf(content, tenant), settling)
+    yield* tell(tenant, aboutQuestion(approval), content, (recipient) =>
+      customers.has(recipient) ? customerNotice(content) : content
+    )
+  }, retried)
+
+  const settled: DeliveryHandler = Effect.fnUntraced(function* ({ payload, tenant }) {
+    const question = Option.getOrUndefined(decodeAsked(payload))
+    if (question === undefined) return yield* unreadable
+    const { approval: id, conversation } = question
+    const found = yield* conversations.get(tenant, conversation)
+    const approval = yield* approvals.get(id)
+    // An erasure, which took their words away, is no failure.
+    if (found === undefined || approval?.tenant !== tenant) return
+    if (approval.status === "pending") return
+    const place = { conversation, agent: found.address.agent }
+    yield* Effect.provideContext(settleQuestion(place, approval), settling)
+  }, retried)
+
+  return { asked, settled }
+})
+
+const makeHandlers = Effect.fnUntraced(function* (adapters: ReadonlyArray<ChannelAdapter>) {
+  const conversations = yield* ConversationStore
+  const settling = yield* Effect.context<SettlingNeeds>()
   const times = yield* NotificationConfig
   const tell = yield* teller(new Set(adapters.map(({ name }) => name)))
 
@@ -285,38 +380,13 @@ const makeHandlers = Effect.fnUntraced(function* (adapters: ReadonlyArray<Channe
     })
   }, retried)
 
-  const asked: DeliveryHandler = Effect.fnUntraced(function* ({ payload, tenant }) {
-    const question = Option.getOrUndefined(decodeAsked(payload))
-    if (question === undefined) return yield* unreadable
-    const { approval: id, conversation } = question
-    const found = yield* conversations.get(tenant, conversation)
-    const approval = yield* approvals.get(id)
-    if (found === undefined || approval?.tenant !== tenant) {
-      return yield* new DeliveryRefused({ message: "the question is gone" })
-    }
-    if (approval.status !== "pending") return
-    const content = {
-      kind: "question",
-      conversation,
-      agent: found.address.agent,
-      text: questionOf(approval),
-      run_id: approval.run_id,
-      approval: id
-    } as const
-    const customers = approval.approvers.includes("customer")
-      ? // It is theirs to decide.
-        new Set<string>()
-      : yield* Effect.provideService(customersOf(content, tenant), TaskStore, tasks)
-    yield* tell(tenant, `question/${id}`, content, (recipient) =>
-      customers.has(recipient) ? customerNotice(content) : content
-    )
-  }, retried)
-
+  const { asked, settled } = yield* questionHandlers(tell)
   const rooms: RoomHandlers = [
     [answered_topic, answered],
     [asked_topic, asked],
+    [settled_topic, settled],
     ...adapters.map(
-      (adapter) => [topicOf(adapter.name), delivering(adapter, approvals, times)] as const
+      (adapter) => [topicOf(adapter.name), delivering(adapter, settling, times)] as const
     )
   ]
   return rooms
@@ -343,7 +413,7 @@ const failUnlessAdapters = (given: ReadonlyArray<unknown>) =>
     if (isName(name) && typeof deliver === "function") return Effect.void
     const message =
       "Expected an Effect of { name, deliver }: a name in lower case, at most 32 characters, and a function"
-    return Effect.fail(new InvalidInput({ field: `channels.${index}`, message }))
+    return Effect.fail(new InvalidInput({ field: `channels.${index}`, reason: message }))
   })
 
 /** The outbox handlers that write notices, and those that deliver to channels. A channel without an adapter gets nothing. */
@@ -380,11 +450,15 @@ const forgetOld = Effect.fnUntraced(function* (retention_ms: number) {
   while ((yield* notices.forget(before, sweep_max)) >= sweep_max) yield* Effect.yieldNow
 })
 
-/** Sends digests whose time has come, and removes old notices: at the start, and then every minute. */
+/**
+ * Sends digests whose time has come, and removes old notices: at the start, and then every minute, or every ten where no other
+ * process writes.
+ */
 export const sweeps: Layer.Layer<never, never, Notices | SecureRandom.SecureRandom> =
   Layer.effectDiscard(
     Effect.gen(function* () {
       const { digest_ms, retention_ms } = yield* NotificationConfig
+      const pace = yield* StorePace
       const dueDigests = Effect.flatMap(Clock.currentTimeMillis, (now) =>
         sendDigests(now - digest_ms)
       )
@@ -393,7 +467,7 @@ export const sweeps: Layer.Layer<never, never, Notices | SecureRandom.SecureRand
           Effect.catch(({ message }) =>
             Effect.logWarning(`digests were not sent, or old notices not removed: ${message}`)
           ),
-          Effect.repeat(Schedule.spaced("1 minute"))
+          Effect.repeat(Schedule.spaced(Math.min(pace(60_000), 600_000)))
         )
       )
     })

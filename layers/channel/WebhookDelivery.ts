@@ -26,6 +26,7 @@ import { waitOf } from "../network/HttpAnswers.ts"
 export class WebhookConfig extends Context.Service<
   WebhookConfig,
   {
+    /** Where events are posted: https, at a public address unless `allow_ranges` has it. */
     readonly url: string
     /** The `source` of the envelope, a URI reference; absent = `troupe`. */
     readonly source?: string | undefined
@@ -44,7 +45,12 @@ export class WebhookConfig extends Context.Service<
 /** The configuration is invalid. */
 export class WebhookMisconfigured extends Schema.TaggedError<WebhookMisconfigured>()(
   "WebhookMisconfigured",
-  { field: Schema.String, message: Schema.String }
+  {
+    /** The member of `WebhookConfig` at fault. */
+    field: Schema.String,
+    /** What is wrong with it, and what to write instead. */
+    message: Schema.String
+  }
 ) {}
 
 const rangesOf = (texts: ReadonlyArray<string>) =>

@@ -6,13 +6,28 @@ import type { Question } from "../../src/run/RunEvent.ts"
 import { ApprovalRecords, isOfKind } from "../../services/ApprovalRecords.ts"
 import { marksOf } from "../../src/approval/ShownApproval.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
+import { agentOfRun } from "../../src/run/RunState.ts"
+import { defined } from "../../src/value/PlainObject.ts"
 import type { Store } from "./EphemeralStore.ts"
 import { EphemeralStore } from "./EphemeralStore.ts"
 import { roundRobinByAge } from "./RoundRobin.ts"
 
 const page_max = 500
 
-const withMarks = (store: Store, record: Approval): Approval => {
+const withOrigin = (store: Store, record: Approval): Approval => {
+  const task = store.tasks.get(record.run_id)?.task
+  if (task === undefined) return record
+  return {
+    ...record,
+    conversation: task.conversation,
+    asked_by: task.by,
+    ...defined({ asked_via: task.via }),
+    agent: agentOfRun(task)
+  }
+}
+
+const withMarks = (store: Store, stored: Approval): Approval => {
+  const record = withOrigin(store, stored)
   if (record.status !== "pending") return record
   const run = store.runs.get(record.run_id)
   let requested: Question | undefined
@@ -59,6 +74,15 @@ const make = Effect.map(EphemeralStore, (store) =>
           if (record.expires_at !== undefined && record.expires_at <= now) found.push(record)
         }
         return roundRobinByAge(found, ({ tenant }) => tenant).slice(0, limit)
+      }),
+    nextExpiry: (now) =>
+      Effect.sync(() => {
+        let next = Infinity
+        for (const { record } of store.pending.values()) {
+          const { expires_at = Infinity } = record
+          if (expires_at > now && expires_at < next) next = expires_at
+        }
+        return Number.isFinite(next) ? next : undefined
       })
   })
 )

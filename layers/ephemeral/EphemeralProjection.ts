@@ -1,7 +1,7 @@
 /**
  * Appends events to a run, together with their projections. Private to this room.
  */
-import { answered_topic, asked_topic } from "../../services/ChannelBindings.ts"
+import { answered_topic, asked_topic, settled_topic } from "../../services/ChannelBindings.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type { AnswerMessage, Projection } from "../../src/run/Projection.ts"
 import { project } from "../../src/run/Projection.ts"
@@ -12,7 +12,7 @@ import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunStatus } from "../../src/run/RunState.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
-import { announce, tenantKey } from "./EphemeralStore.ts"
+import { announce, isPosted, tenantKey } from "./EphemeralStore.ts"
 import { recordRunEnd } from "./RunEviction.ts"
 
 const isOver = (status: RunStatus): boolean =>
@@ -88,8 +88,12 @@ const writeApprovals = (
       status: change.status,
       decided_at: at,
       ...(change.decision === undefined ? undefined : { decision: change.decision }),
-      ...(change.by === undefined ? undefined : { decided_by: change.by })
+      ...(change.by === undefined ? undefined : { decided_by: change.by }),
+      ...(change.via === undefined ? undefined : { decided_via: change.via })
     }
+    if (place === undefined) continue
+    const payload = { conversation, approval: change.id }
+    announce(store, place, settled_topic, payload, at, isPosted(store, stored.record))
   }
 }
 
@@ -143,6 +147,7 @@ const writeTask = (
 const writeAnswer = (store: Store, run: StoredRun, answer: AnswerMessage, at: number) => {
   const stored = store.conversations.get(tenantKey(run.tenant, run.conversation))
   if (stored === undefined) return
+  stored.active_at = Math.max(stored.active_at, at)
   stored.messages = appended(stored.messages, {
     conversation: run.conversation,
     seq: stored.counts.messages++,

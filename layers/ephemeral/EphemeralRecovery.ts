@@ -3,7 +3,7 @@
  */
 import { Clock, Effect } from "effect"
 import type { RunHead } from "../../services/RunReader.ts"
-import type { RunId } from "../../src/value/Ids.ts"
+import type { AgentName, RunId } from "../../src/value/Ids.ts"
 import type { Need } from "../../src/run/Needs.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
 import { roundRobinByAge } from "./RoundRobin.ts"
@@ -31,30 +31,52 @@ const takeRoundRobin = (runs: ReadonlyArray<StoredRun>, limit: number) =>
 const isHosted = ({ address, needs }: StoredRun, hosted: ReadonlyArray<Need>): boolean =>
   hosted.includes(address.agent) && needs.every((need) => hosted.includes(need))
 
-export const recoverableRuns = Effect.fn("RunOwnership.recoverable")(function* (
+/** Runs with work to do whose owner has no lease or is `owner` itself, in their turns. */
+const workFor = Effect.fnUntraced(function* (
   store: Store,
   owner: string,
-  hosted: ReadonlyArray<Need>,
-  limit: number
+  limit: number,
+  is: (run: StoredRun) => boolean
 ) {
   const now = yield* Clock.currentTimeMillis
   const found: Array<StoredRun> = []
   for (const run of store.open) {
-    if (run.parkable || run.quarantined !== undefined) continue
-    if (!isHosted(run, hosted) || !isFirst(store, run)) continue
+    if (run.parkable || run.quarantined !== undefined || !is(run)) continue
     const current = runHeadOf(store, run, now).owner
     if (current === undefined || current === owner) found.push(run)
   }
   return takeRoundRobin(found, limit).map((run) => runHeadOf(store, run, now))
 })
 
-/** Whether every earlier run of the address has ended. */
-const isFirst = (store: Store, run: StoredRun): boolean => {
-  for (const other of store.openOf.get(run.actor) ?? []) {
-    if (other.ordinal < run.ordinal) return false
-  }
-  return true
-}
+export const recoverableRuns = (
+  store: Store,
+  owner: string,
+  hosted: ReadonlyArray<Need>,
+  limit: number
+) =>
+  workFor(
+    store,
+    owner,
+    limit,
+    (run) => isHosted(run, hosted) && earlierOf(store, run).length === 0
+  ).pipe(Effect.withSpan("RunOwnership.recoverable"))
+
+export const answerableRuns = (
+  store: Store,
+  owner: string,
+  agents: ReadonlyArray<AgentName>,
+  hosted: ReadonlyArray<Need>,
+  limit: number
+) =>
+  workFor(store, owner, limit, (run) => {
+    if (!agents.includes(run.address.agent) || !isHosted(run, hosted)) return false
+    const [first, ...others] = earlierOf(store, run)
+    return first?.parkable === true && first.quarantined === undefined && others.length === 0
+  }).pipe(Effect.withSpan("RunOwnership.answerable"))
+
+/** The earlier runs of the address that have not ended. */
+const earlierOf = (store: Store, { actor, ordinal }: StoredRun): ReadonlyArray<StoredRun> =>
+  [...(store.openOf.get(actor) ?? [])].filter((other) => other.ordinal < ordinal)
 
 export const adoptRuns = Effect.fn("RunOwnership.adopt")(function* (
   store: Store,

@@ -35,9 +35,16 @@ import { stillNeeded } from "../../src/run/Needs.ts"
 import type { RunState, RunStatus } from "../../src/run/RunState.ts"
 import { isParkable, statusOf } from "../../src/run/RunState.ts"
 import { transaction_ms_max } from "../../src/tool/ToolSpec.ts"
-import { adoptRuns, handOverRun, runHeadOf, recoverableRuns } from "./EphemeralRecovery.ts"
+import {
+  adoptRuns,
+  answerableRuns,
+  handOverRun,
+  runHeadOf,
+  recoverableRuns
+} from "./EphemeralRecovery.ts"
 import * as EphemeralQuarantine from "./EphemeralQuarantine.ts"
 import { appendEvents } from "./EphemeralProjection.ts"
+import { settleBudgets } from "./EphemeralBudgetLedger.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
 import { EphemeralStore, removeMessage } from "./EphemeralStore.ts"
 
@@ -292,16 +299,17 @@ const transactRun =
     id: RunId,
     fence: Fence,
     body: Effect.Effect<A, E, R>,
-    record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "parkable">
+    record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "parkable" | "took">
   ): Effect.Effect<void, StaleAppend | FencedOff | JournalError, R> =>
     Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(lockRun(journal.store, id, fence, restore), ({ held, run }) =>
         restore(exitInTime(body)).pipe(
           Effect.flatMap((exit) =>
             Effect.clockWith((clock) => {
-              const { events, parkable = false, status } = record(exit)
+              const { events, parkable = false, status, took } = record(exit)
               if (events.length > 0) {
                 appendTo(journal, run, events, status, parkable, clock.currentTimeMillisUnsafe())
+                if (took !== undefined) settleBudgets(journal.store, id, took)
               }
               return Effect.void
             })
@@ -413,6 +421,8 @@ const ownershipOf = (journal: Journal, clock: Clock.Clock): RunOwnership["Servic
       }),
     release: (owner) => Effect.sync(() => void store.leases.delete(owner)),
     recoverable: (owner, hosted, limit) => recoverableRuns(store, owner, hosted, limit),
+    answerable: (owner, agents, hosted, limit) =>
+      answerableRuns(store, owner, agents, hosted, limit),
     adopt: (owner, hosted, limit) => adoptRuns(store, owner, hosted, limit),
     handOver: (run, epoch, needs) => handOverRun(store, run, epoch, needs)
   }
@@ -445,8 +455,9 @@ const make = Effect.gen(function* () {
     if (run.held !== undefined) return Effect.andThen(Deferred.await(run.held), append(request))
     const refused = refusal(run, request.fence)
     if (refused !== undefined) return Effect.fail(refused)
-    const { events, parkable = false, status } = request
+    const { events, parkable = false, status, took } = request
     appendTo(journal, run, events, status, parkable, request.at ?? clock.currentTimeMillisUnsafe())
+    if (took !== undefined) settleBudgets(store, request.run, took)
     return Effect.void
   }
   const append: AppendEvents = Object.assign(

@@ -3,11 +3,17 @@
  * `EphemeralDeadLetters.ts` how long dead letters are. Nothing outlives the process.
  */
 import { Context, Effect, Layer, Option } from "effect"
+import type { BigDecimal } from "effect"
 import type { Deferred } from "effect"
 import type { Row, RowQuery } from "../../services/Rows.ts"
 import type { AmendmentListener } from "../../services/RunNews.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
-import type { Conversation, ConversationMessage } from "../../src/conversation/Conversation.ts"
+import type {
+  Conversation,
+  ConversationMessage,
+  Metadata
+} from "../../src/conversation/Conversation.ts"
+import type { BudgetAccount } from "../../src/cost/Budget.ts"
 import type { RunEraser } from "../../src/erasure/ErasedValue.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type {
@@ -33,6 +39,7 @@ import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { RunStatus } from "../../src/run/RunState.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
 import { channelBindings } from "../stores/StoredChannelBindings.ts"
+import { questionPosts } from "../stores/StoredNotices.ts"
 
 /** A run's head and its events; its length is the number of entries. */
 export interface StoredRun {
@@ -79,6 +86,12 @@ export interface ConversationCounts {
 export interface StoredConversation {
   /** An erasure replaces it. */
   conversation: Conversation
+  title?: string
+  metadata?: Metadata
+  /** When a message or an answer was last written, in ms since 1970. */
+  active_at: number
+  /** It was erased as a whole: lists leave it out. */
+  isDeleted?: true
   readonly counts: ConversationCounts
   /** The ordinal of the conversation's first task. It is 1, unless an earlier conversation with the same id was forgotten. */
   readonly first: number
@@ -157,6 +170,10 @@ export interface Store {
   readonly written: Set<() => void>
   /** The costs of turns and tools, by tenant and run. */
   readonly costs: Map<Tenant, Map<RunId, ReadonlyArray<StoredCost>>>
+  /** What holders have of budgets, by `budgetKey`. */
+  readonly budgets: Map<string, StoredBudget>
+  /** Those in which something is reserved, by run and place. */
+  readonly reserved: Map<string, ReadonlyArray<StoredBudget>>
   /** The calls of unknown outcome, which wait for an operator, by run; no map is empty. */
   readonly unknown: Map<RunId, Map<CallId, UnknownCall>>
   /** The rows of stores that are written once, by table: of those that were asked for. */
@@ -194,6 +211,13 @@ export interface ErasableRow {
 
 /** Gives the rows of a tenant. */
 type ErasableRows = (tenant: Tenant) => Iterable<ErasableRow>
+
+export interface StoredBudget {
+  readonly account: BudgetAccount
+  spent: BigDecimal.BigDecimal
+  /** What is reserved, by run and place. */
+  readonly holds: Map<string, { readonly run: RunId; readonly amount: BigDecimal.BigDecimal }>
+}
 
 export interface StoredCost extends CostEntry {
   readonly run_id: RunId
@@ -289,18 +313,31 @@ export const boundOf = (
 ): ReadonlyArray<Row> =>
   tables.get(channelBindings.name)?.find({ where: { tenant, conversation: id } }) ?? []
 
+/** Whether the question stands in a channel. */
+export const isPosted = ({ tables }: Store, { id, tenant }: Approval): boolean =>
+  (tables.get(questionPosts.name)?.find({ where: { tenant, approval: id }, limit: 1 }) ?? [])
+    .length > 0
+
+/** Removes the channels of a conversation; gives how many there were. */
+export const unbind = (store: Store, stored: StoredConversation): number => {
+  const rows = boundOf(store, stored)
+  for (const row of rows) store.tables.get(channelBindings.name)?.drop(row)
+  return rows.length
+}
+
 /**
  * Enqueues a message for the channels of a conversation and wakes the relays. It does nothing if the conversation has no
- * bindings.
+ * bindings, unless something of it stands in a channel (`posted`).
  */
 export const announce = (
   store: Store,
   stored: StoredConversation,
   topic: string,
   payload: OutboxMessage["payload"],
-  now: number
+  now: number,
+  posted = false
 ): void => {
-  if (boundOf(store, stored).length === 0) return
+  if (!posted && boundOf(store, stored).length === 0) return
   const { id, tenant } = stored.conversation
   const message = {
     id: newId(store) as MessageId,
@@ -357,6 +394,8 @@ const empty = (units_max: number): Store => ({
   dead: new Map(),
   written: new Set(),
   costs: new Map(),
+  budgets: new Map(),
+  reserved: new Map(),
   unknown: new Map(),
   tables: new Map(),
   erasable: new Map(),

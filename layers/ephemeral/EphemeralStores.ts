@@ -7,6 +7,7 @@ import type { Stores } from "../../services/Stores.ts"
 import * as Stored from "../stores/StoredStores.ts"
 import * as EphemeralApprovalRecords from "./EphemeralApprovalRecords.ts"
 import * as EphemeralBlobStore from "./EphemeralBlobStore.ts"
+import * as EphemeralBudgetLedger from "./EphemeralBudgetLedger.ts"
 import * as EphemeralConversationStore from "./EphemeralConversationStore.ts"
 import * as EphemeralCostLedger from "./EphemeralCostLedger.ts"
 import * as EphemeralDeadLetters from "./EphemeralDeadLetters.ts"
@@ -23,6 +24,7 @@ import * as EphemeralToolQueue from "./EphemeralToolQueue.ts"
 export const layer: Layer.Layer<Stores | EphemeralStore.EphemeralStore> = Layer.mergeAll(
   EphemeralRunJournal.layer,
   EphemeralRunList.layer,
+  EphemeralBudgetLedger.layer,
   EphemeralCostLedger.layer,
   Stored.layer,
   EphemeralApprovalRecords.layer,

@@ -14,18 +14,33 @@ import {
   codesIn,
   erasedEvent,
   erasedMember,
+  markOf,
   markText,
   namesIn,
   textsWithoutNames
 } from "../../src/erasure/ErasedValue.ts"
-import { holdsText, soughtTexts, holdsId, subjectEraser } from "../../src/erasure/SubjectEraser.ts"
+import {
+  conversationEraser,
+  holdsId,
+  holdsText,
+  soughtTexts,
+  subjectEraser
+} from "../../src/erasure/SubjectEraser.ts"
 import type { ConversationMessage } from "../../src/conversation/Conversation.ts"
+import { ConversationNotFound } from "../../src/conversation/Conversation.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { RunId, Tenant } from "../../src/value/Ids.ts"
 import { listenIn } from "../../src/value/Listeners.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { Store, StoredConversation, StoredRun, StoredTask } from "./EphemeralStore.ts"
-import { EphemeralStore, newId, offerRows, removeMessage, tenantKey } from "./EphemeralStore.ts"
+import {
+  EphemeralStore,
+  newId,
+  offerRows,
+  removeMessage,
+  tenantKey,
+  unbind
+} from "./EphemeralStore.ts"
 
 const page_max = 500
 const counted_max = 1_000
@@ -33,6 +48,7 @@ const counted_max = 1_000
 interface Erasing {
   readonly store: Store
   readonly tenant: Tenant
+  /** Empty = one conversation is erased. */
   readonly subject: string
   readonly eraser: RunEraser
   readonly count: (table: string, rows: number) => void
@@ -127,7 +143,7 @@ const eraseRun = ({ count, eraser, store }: Erasing, run: RunId) => {
   }
 }
 
-const eraseConversation = (erasing: Erasing, stored: StoredConversation, owned: Owned): void => {
+const eraseOwned = (erasing: Erasing, stored: StoredConversation, owned: Owned): void => {
   const { count, eraser, store } = erasing
   const isWhole = owned.whole.has(stored)
   stored.messages = stored.messages.map((message) => {
@@ -143,6 +159,8 @@ const eraseConversation = (erasing: Erasing, stored: StoredConversation, owned: 
     }
   })
   if (!isWhole) return
+  delete stored.title
+  delete stored.metadata
   count("conversations", 1)
   rename(store, stored, eraser)
 }
@@ -182,11 +200,21 @@ const rename = (store: Store, stored: StoredConversation, eraser: RunEraser): vo
 /** Erases the rows of other stores that belong to these runs or conversations, or that name the subject. */
 const sweep = (erasing: Erasing, owned: Owned): void => {
   const { count, eraser, store, subject, tenant } = erasing
-  const ids = new Set<string>([
-    ...owned.runs,
-    ...[...owned.whole].map(({ conversation }) => conversation.id)
+  const whole = [...owned.whole].map(({ conversation }) => conversation.id)
+  // The id of a conversation may be any word: where no subject is erased, it counts only where it stands as the id of one.
+  const ids = new Set<string>(subject === "" ? owned.runs : [...owned.runs, ...whole])
+  const members = whole.flatMap((id) => [
+    `"conversation":"${id}"`,
+    `"session":"${id}"`,
+    `"conversation/${id}"`
   ])
-  const holdsSubjectId = (value: unknown): boolean => holdsId(JSON.stringify(value), ids)
+  const holdsSubjectId = (value: unknown): boolean => {
+    const text = JSON.stringify(value)
+    if (holdsId(text, ids)) return true
+    // A member of a record that may be stored as a text.
+    const said = text.replaceAll("\\", "")
+    return subject === "" && members.some((member) => said.includes(member))
+  }
   const isOfSubject = (value: unknown): boolean => namesIn(value, eraser) || holdsSubjectId(value)
   for (const stored of store.messages.values()) {
     if (stored.message.tenant !== tenant) continue
@@ -204,6 +232,13 @@ const sweep = (erasing: Erasing, owned: Owned): void => {
     if (letter.tenant !== tenant || !isOfSubject(said)) continue
     store.dead.delete(id)
     count("dead_letters", 1)
+  }
+  for (const stored of conversationsOf(erasing)) {
+    const { metadata, title } = stored
+    if (owned.whole.has(stored) || !namesIn([title, metadata], eraser)) continue
+    count("conversations", 1)
+    if (title !== undefined && namesIn(title, eraser)) stored.title = markText(eraser, title)
+    if (namesIn(metadata, eraser)) stored.metadata = { ...markOf(eraser, metadata) }
   }
   for (const name of store.counted.keys()) {
     const [whose, id = ""] = name.split("\0")
@@ -295,14 +330,71 @@ const randomDigest = (): string =>
     byte.toString(16).padStart(2, "0")
   ).join("")
 
-const eraserOf = (subject: string): RunEraser => {
+/** Gives each text a random digest, the same one each time. */
+const digestOnce = () => {
   const digests = new Map<string, string>()
-  return subjectEraser(subject, (text) => {
+  return (text: string): string => {
     const digest = digests.get(text) ?? randomDigest()
     digests.set(text, digest)
     return digest
-  })
+  }
 }
+
+const eraserOf = (subject: string): RunEraser => subjectEraser(subject, digestOnce())
+
+const beginCounts = () => {
+  const counts = new Map<string, number>()
+  const count = (table: string, rows: number) => {
+    if (rows > 0) counts.set(table, (counts.get(table) ?? 0) + rows)
+  }
+  return { counts, count }
+}
+
+interface Deleting {
+  readonly store: Store
+  readonly blobs: BlobStore["Service"]
+  readonly records: Array<ErasureRecord>
+  readonly notifyErased: (erased: ErasedConversation) => void
+}
+
+/** Erases one conversation, in one step. */
+const conversationEraserOf = ({ blobs, notifyErased, records, store }: Deleting) =>
+  Effect.fn("SubjectErasure.eraseConversation")(function* ({
+    conversation,
+    tenant,
+    ...who
+  }: ErasedConversation & Pick<ErasureRequest, "by" | "via">) {
+    const stored = store.conversations.get(tenantKey(tenant, conversation))
+    if (stored === undefined || stored.isDeleted === true) {
+      return yield* new ConversationNotFound({ id: conversation })
+    }
+    const active = activeIn(store, [stored])
+    if (active.length > 0) return yield* new SubjectIsActive({ runs: active })
+    const at = yield* Clock.currentTimeMillis
+    const eraser = conversationEraser(conversation, digestOnce())
+    const { count, counts } = beginCounts()
+    const whole = new Set([stored])
+    const runs = new Set(stored.tasks.map(({ task }) => task.id))
+    const owned: Owned = { runs, whole, touched: whole }
+    const erasing: Erasing = { store, tenant, subject: "", eraser, count }
+    yield* blobs.release(tenant, [...runs])
+    count("channel_bindings", unbind(store, stored))
+    sweep(erasing, owned)
+    for (const run of runs) eraseRun(erasing, run)
+    eraseOwned(erasing, stored, owned)
+    stored.isDeleted = true
+    notifyErased({ tenant, conversation })
+    records.push({
+      id: ErasureId.make(newId(store)),
+      tenant,
+      subject: eraser.digest(conversation),
+      of: "conversation",
+      ...who,
+      at,
+      ended_at: at,
+      erased: Object.fromEntries(counts)
+    })
+  }, Effect.uninterruptible)
 
 const make = Effect.gen(function* () {
   const store = yield* EphemeralStore
@@ -312,11 +404,16 @@ const make = Effect.gen(function* () {
   yield* offerRows("erasures", (tenant) =>
     Array.from(records.entries())
       .filter(([, record]) => record.tenant === tenant)
-      .map(([place, record]) => ({
-        value: record.by,
-        remove: () => undefined,
-        replace: (by) => void (records[place] = { ...record, by: String(by) })
-      }))
+      .flatMap(([place, record]) =>
+        (["by", "via"] as const)
+          .filter((name) => record[name] !== undefined)
+          .map((name) => ({
+            value: record[name],
+            remove: () => undefined,
+            replace: (text: unknown) =>
+              void (records[place] = { ...(records[place] ?? record), [name]: String(text) })
+          }))
+      )
   )
   const listeners = new Set<(erased: ErasedConversation | undefined) => void>()
   const notifyErased = (erased: ErasedConversation) => {
@@ -324,14 +421,12 @@ const make = Effect.gen(function* () {
   }
 
   const remains = ["archives, logs, traces, and memory of the process that it has not used again"]
+  const eraseConversation = conversationEraserOf({ store, blobs, records, notifyErased })
   const erase = Effect.fn("SubjectErasure.erase")(function* (request: ErasureRequest) {
     const { by, subject, tenant } = request
     const at = yield* Clock.currentTimeMillis
     const eraser = eraserOf(subject)
-    const counts = new Map<string, number>()
-    const count = (table: string, rows: number) => {
-      if (rows > 0) counts.set(table, (counts.get(table) ?? 0) + rows)
-    }
+    const { count, counts } = beginCounts()
     const erasing: Erasing = { store, tenant, subject, eraser, count }
     const owned = findOwned(erasing)
     const active = activeIn(store, owned.touched)
@@ -344,7 +439,7 @@ const make = Effect.gen(function* () {
     count("blob_uses", yield* blobs.withdraw(tenant, subject))
     sweep(erasing, owned)
     for (const run of owned.runs) eraseRun(erasing, run)
-    for (const stored of owned.touched) eraseConversation(erasing, stored, owned)
+    for (const stored of owned.touched) eraseOwned(erasing, stored, owned)
     const waiting = eraseNames(erasing, owned)
     const conversations = [...owned.touched].map(({ conversation: { id } }) => id)
     for (const id of new Set([...touched, ...conversations]))
@@ -357,6 +452,7 @@ const make = Effect.gen(function* () {
 
   return SubjectErasure.of({
     erase,
+    eraseConversation,
     list: ({ after, limit, tenant }) =>
       Effect.sync(() => {
         const newest = records.filter((each) => each.tenant === tenant).reverse()

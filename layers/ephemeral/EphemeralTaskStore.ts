@@ -15,7 +15,9 @@ import {
   MailboxFull,
   extrasOf
 } from "../../src/delivery/AgentTask.ts"
+import { branches_max } from "../../src/run/Branch.ts"
 import { actorKey, addressKey } from "../../src/value/Ids.ts"
+import { defined } from "../../src/value/PlainObject.ts"
 import { appended } from "../../src/value/ShortList.ts"
 import type { Store, StoredConversation, StoredTask } from "./EphemeralStore.ts"
 import {
@@ -54,12 +56,13 @@ const refusalOf = (store: Store, task: NewTask) => {
   const conversation = store.conversations.get(
     tenantKey(task.tenant, task.conversation)
   )?.conversation
-  if (conversation !== undefined && addressKey(conversation.address) !== address) {
+  const { must_begin = false } = task
+  if (conversation && (must_begin || addressKey(conversation.address) !== address)) {
     return new AddressConflict({ conversation: task.conversation, agent: task.address.agent })
   }
-  const waiting = store.waiting.of(actorKey(task.tenant, task.address))
+  const waiting = must_begin ? 0 : store.waiting.of(actorKey(task.tenant, task.address))
   if (task.reject_when_busy && waiting > 0) return new AgentBusy({ address })
-  if (waiting >= task.waiting_max) {
+  if (!must_begin && waiting >= task.waiting_max) {
     return new MailboxFull({ address, waiting_max: task.waiting_max })
   }
   if (store.units > 2 * store.retention.units_max) {
@@ -87,6 +90,8 @@ const conversationOf = (store: Store, task: NewTask, now: number): StoredConvers
       begun_by: task.by,
       created_at: now
     },
+    ...defined({ title: task.title, metadata: task.metadata }),
+    active_at: now,
     counts,
     first: counts.tasks + 1,
     messages: [],
@@ -100,9 +105,32 @@ const conversationOf = (store: Store, task: NewTask, now: number): StoredConvers
   return made
 }
 
+/** The user's message and, of an imported exchange, what was answered. */
+const writeMessages = (stored: StoredConversation, request: NewTask, now: number) => {
+  const { counts } = stored
+  const said = {
+    conversation: request.conversation,
+    channel_origin: request.channel_origin,
+    run_id: request.id,
+    created_at: now
+  }
+  stored.messages = appended(stored.messages, {
+    ...said,
+    seq: counts.messages++,
+    role: request.trigger_event_id === undefined ? "user" : "system",
+    content: request.message,
+    ...(request.parts === undefined ? undefined : { parts: request.parts })
+  })
+  const content = request.imported?.answer ?? ""
+  if (content === "") return
+  const answer = { ...said, seq: counts.messages++, role: "assistant" as const, content }
+  stored.messages = appended(stored.messages, answer)
+}
+
 const writeTask = (store: Store, request: NewTask, now: number): Accepted => {
   const stored = conversationOf(store, request, now)
-  const { conversation, counts, messages, tasks } = stored
+  const { conversation, counts, tasks } = stored
+  stored.active_at = Math.max(stored.active_at, now)
   const task: AgentTask = {
     id: request.id,
     tenant: request.tenant,
@@ -112,21 +140,13 @@ const writeTask = (store: Store, request: NewTask, now: number): Accepted => {
     message: request.message,
     by: request.by,
     ...(request.roles === undefined ? undefined : { roles: request.roles }),
+    ...(request.via === undefined ? undefined : { via: request.via }),
     trace_id: request.trace_id,
     ...extrasOf(request),
     status: "pending",
     created_at: now
   }
-  stored.messages = appended(messages, {
-    conversation: conversation.id,
-    seq: counts.messages++,
-    role: request.trigger_event_id === undefined ? "user" : "system",
-    content: request.message,
-    ...(request.parts === undefined ? undefined : { parts: request.parts }),
-    channel_origin: request.channel_origin,
-    run_id: request.id,
-    created_at: now
-  })
+  writeMessages(stored, request, now)
   const { channel_origin, idempotency_key } = request
   const accepted: StoredTask =
     idempotency_key === undefined
@@ -195,6 +215,14 @@ const make = Effect.map(EphemeralStore, (store) =>
         const counts = store.conversations.get(key)?.counts ?? store.counted.get(key)
         return counts?.tasks ?? 0
       }),
+    branches: (tenant, conversation) =>
+      Effect.sync(() =>
+        (store.conversations.get(tenantKey(tenant, conversation))?.tasks ?? [])
+          .filter(({ task }) => task.branch !== undefined)
+          .slice(-branches_max)
+          .map(({ task }) => task)
+          .toReversed()
+      ),
     endedBefore: (tenant, conversation, ordinal, limit) =>
       Effect.sync(() => {
         const tasks = store.conversations.get(tenantKey(tenant, conversation))?.tasks ?? []

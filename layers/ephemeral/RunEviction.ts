@@ -9,9 +9,8 @@
  */
 import { chapters_max } from "../../src/conversation/CompactionPlan.ts"
 import type { ConversationId, RunId, Tenant } from "../../src/value/Ids.ts"
-import { channelBindings } from "../stores/StoredChannelBindings.ts"
 import type { Store, StoredConversation, StoredRun, StoredTask } from "./EphemeralStore.ts"
-import { boundOf, tenantKey } from "./EphemeralStore.ts"
+import { unbind, tenantKey } from "./EphemeralStore.ts"
 
 /** The most forgotten conversations of which the counts are kept. */
 const counted_max = 100_000
@@ -125,7 +124,7 @@ const evictConversation = (store: Store, stored: StoredConversation): void => {
   const key = tenantKey(tenant, id)
   store.byLastEnd.delete(stored)
   store.conversations.delete(key)
-  for (const row of boundOf(store, stored)) store.tables.get(channelBindings.name)?.drop(row)
+  unbind(store, stored)
   store.counted.set(key, counts)
   for (const name of store.counted.keys()) {
     if (store.counted.size <= counted_max) break

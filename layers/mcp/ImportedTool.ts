@@ -23,7 +23,7 @@ import { describedPart, errorText, mediaOf, resultValue } from "../../src/mcp/Mc
 import { callTimes } from "../../src/mcp/McpServer.ts"
 import type { CallTimes } from "../../src/mcp/McpServer.ts"
 import type { MisdeclaredTool } from "../../src/tool/MisdeclaredTool.ts"
-import { nullAsAbsent } from "../../src/schema/EffectDecoder.ts"
+import { asMeant } from "../../src/schema/EffectDecoder.ts"
 import { ValueRefused } from "../../src/schema/SchemaIssues.ts"
 import type { InputCodec, OutputCodec } from "../../src/tool/ToolCodec.ts"
 import { rounded } from "../../src/value/JsonText.ts"
@@ -68,7 +68,7 @@ interface Codecs {
 
 const codecs = (definition: McpDefinition | undefined, secrets: ReadonlyArray<string>): Codecs => {
   const inputSchema: McpDefinition["inputSchema"] = definition?.inputSchema ?? { type: "object" }
-  const given = nullAsAbsent(checking(inputSchema))
+  const given = asMeant(checking(inputSchema))
   const outputSchema = definition?.outputSchema
   const fits = outputSchema === undefined ? isJson : checking(outputSchema)
   const gives: Validate = (value) => Exit.map(fits(rounded(describedPart(value))), () => value)

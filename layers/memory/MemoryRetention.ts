@@ -15,8 +15,11 @@ const days = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 36_500 }))
  * 1 day and 30 days by default. A persistent row is removed this long after it was written; `persistent_days` absent = for ever.
  */
 export const Retention = Schema.Struct({
+  /** Of a run's scope, 1 to 36,500 days after the last row in it. Absent = 1. */
   interaction_days: days.pipe(Schema.withConstructorDefault(Effect.succeed(1))),
+  /** Of a conversation's scope, 1 to 36,500 days after the last row in it. Absent = 30. */
   session_days: days.pipe(Schema.withConstructorDefault(Effect.succeed(30))),
+  /** Of a persistent row, 1 to 36,500 days after it was written. Absent = for ever. */
   persistent_days: Schema.optionalKey(days)
 })
 export interface Retention extends Schema.Schema.Type<typeof Retention> {}

@@ -59,7 +59,7 @@ const readResponse = (message: unknown): Effect.Effect<ApprovalResponse, Invalid
   readJsonValue(message).pipe(
     Result.mapError((refused) => refused.message),
     Result.flatMap(decodeResponse),
-    Result.mapError((text) => new InvalidInput({ field: "response", message: text })),
+    Result.mapError((text) => new InvalidInput({ field: "response", reason: text })),
     Effect.fromResult
   )
 

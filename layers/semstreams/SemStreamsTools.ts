@@ -98,8 +98,7 @@ const readSubject = inputReader(Schema.String)
 const decodeCall = Schema.decodeUnknownResult(CallMessage)
 
 const readCall = (message: unknown): Effect.Effect<CallMessage, InvalidInput> => {
-  const refuse = (text: string) =>
-    Effect.fail(new InvalidInput({ field: "message", message: text }))
+  const refuse = (text: string) => Effect.fail(new InvalidInput({ field: "message", reason: text }))
   // The call is read from a copy, which the sender cannot change.
   const plain = readJsonValue(message)
   if (Result.isFailure(plain)) return refuse(plain.failure.message)
@@ -257,13 +256,14 @@ const make = Effect.fnUntraced(function* (options: Options) {
       const whose = yield* Entries.tenant(tenant, "tenant")
       if (!Array.isArray(messages) || messages.length > waiting_max) {
         const message = `Expected a list of at most ${waiting_max} calls`
-        return yield* new InvalidInput({ field: "messages", message })
+        return yield* new InvalidInput({ field: "messages", reason: message })
       }
       const calls = yield* Effect.forEach(messages, readCall)
       const names = calls.map(({ name }) => name)
       const forbidden = refusalOfBatch(config.allowed_tools, names)
       if (forbidden !== null) {
-        return yield* new InvalidInput({ field: "messages", message: forbidden })
+        // Without a field: the sentence is the wire's, to the letter.
+        return yield* new InvalidInput({ field: "", reason: forbidden })
       }
       return yield* Effect.forEach(calls, (call) => run(call, whose), {
         concurrency: "unbounded"

@@ -6,8 +6,11 @@ import type { AnyServed } from "./Served.ts"
 
 /** A group: its name in the API, its title in OpenAPI, and the effects of its operations under the names of their methods. */
 export interface AddedGroup {
+  /** The group's name in the API, unique in the service. */
   readonly id: string
+  /** Its title in OpenAPI. */
   readonly title: string
+  /** The effects of its operations, by the names of their methods. */
   readonly effects: Readonly<Record<string, AnyServed<Described | PortError>>>
 }
 

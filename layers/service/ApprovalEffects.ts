@@ -9,7 +9,15 @@ import { ApprovalNotFound, decisionOf } from "../../src/approval/Approval.ts"
 import * as ApprovalOperations from "../../src/operation/ApprovalOperations.ts"
 import { limit_default } from "../../src/operation/Page.ts"
 import { boundedPage } from "../../src/value/Pages.ts"
+import { defined } from "../../src/value/PlainObject.ts"
+import { ApprovalUrl } from "./ApprovalUrl.ts"
 import { pageOf, serve } from "./Served.ts"
+
+const linked = (approval: Approval, url: string | undefined): Approval => ({
+  ...approval,
+  link: `/v1/approvals/${approval.id}`,
+  ...defined({ url: url?.replaceAll("{id}", approval.id) })
+})
 
 /** The maximum number of calls with an unknown outcome, next to a page of approvals. */
 const unknown_max = 100
@@ -21,9 +29,11 @@ export const list = serve(
     { tenant }
   ) {
     const records = yield* ApprovalRecords
-    const page = yield* boundedPage<Approval, StoreError>(limit, (last, limit) =>
+    const found = yield* boundedPage<Approval, StoreError>(limit, (last, limit) =>
       records.list({ tenant, status, run_id, kind: "approval", limit, after: last?.id ?? after })
     )
+    const url = yield* ApprovalUrl
+    const page = { ...found, items: found.items.map((each) => linked(each, url)) }
     if (status !== "pending") return pageOf(page, "id")
     // Approvers also see the calls that wait for an operator.
     const runs = run_id === undefined ? undefined : [run_id]
@@ -38,7 +48,10 @@ export const list = serve(
 )
 
 export const get = serve(ApprovalOperations.get, ({ id }, by) =>
-  ApprovalDesk.use((desk) => desk.get(id, by))
+  Effect.map(
+    Effect.all([ApprovalDesk.use((desk) => desk.get(id, by)), ApprovalUrl]),
+    ([approval, url]) => linked(approval, url)
+  )
 )
 
 export const decide = serve(
@@ -47,6 +60,8 @@ export const decide = serve(
     yield* ApprovalDesk.use((desk) => desk.decide(id, decisionOf(decision as AnyDecision), by))
     // A principal who may decide may also read what was decided, even a customer, who may read no other approval.
     const decided = yield* ApprovalRecords.use((records) => records.read(by.tenant, id))
-    return decided ?? (yield* new ApprovalNotFound({ id }))
+    return decided === undefined
+      ? yield* new ApprovalNotFound({ id })
+      : linked(decided, yield* ApprovalUrl)
   })
 )

@@ -18,8 +18,11 @@ import {
 import { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { AgentName, ConversationId, RunId } from "../../src/value/Ids.ts"
+import { logRefusedAct } from "../../src/principal/RefusedActs.ts"
+import { begunBy, hiding } from "../../src/principal/HiddenReason.ts"
 import type { Principal } from "../../src/principal/Principal.ts"
 import { isLimitedToOwn } from "../../src/principal/Rights.ts"
+import { customerQueuedBehind } from "../../src/run/QueuedBehind.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import { listNames } from "../../src/value/Nearest.ts"
@@ -39,14 +42,14 @@ export const checkCustomerAgents = Effect.fnUntraced(function* (
     if (!known.has(name)) {
       return yield* new InvalidInput({
         field: `${field}.${index}`,
-        message: `there is no agent ${given}.${listNames([...known.keys()])}`
+        reason: `there is no agent ${given}.${listNames([...known.keys()])}`
       })
     }
     const kind = known.get(name)
     if (kind !== undefined && kind.audience !== "customers") {
       return yield* new InvalidInput({
         field: `${field}.${index}`,
-        message: `${given} is an agent of the kind "${kind.name}", which is never for customers`
+        reason: `${given} is an agent of the kind "${kind.name}", which is never for customers`
       })
     }
   }
@@ -69,7 +72,7 @@ export const agentFor = (
 /** The conversation, if the principal may use this right in it; found as the store's `read` finds it. */
 export const conversationFor = Effect.fnUntraced(function* (
   by: Principal,
-  right: "answer" | "follow" | "send",
+  right: "answer" | "deleteConversations" | "follow" | "send",
   id: ConversationId
 ) {
   const { read } = yield* ConversationStore
@@ -82,7 +85,11 @@ export const isCustomer = (by: Principal): boolean => isLimitedToOwn(by, "follow
  * Returns the task if the principal may follow it. The task has to be of the principal's tenant; a customer finds only its own.
  */
 export const followable = Effect.fnUntraced(function* (task: AgentTask, by: Principal) {
-  if (!isOpenTo(by, "follow", task.by)) return yield* new RunNotFound({ run_id: task.id })
+  if (!isOpenTo(by, "follow", task.by)) {
+    const missing = hiding(begunBy(task.by), new RunNotFound({ run_id: task.id }))
+    yield* logRefusedAct(by, "follow", missing)
+    return yield* missing
+  }
   yield* agentFor(by, "follow", task.address.agent)
   return task
 })
@@ -98,6 +105,8 @@ export const customerItem = (item: FeedItem): FeedItem | undefined => {
   switch (item._tag) {
     case "CaughtUp":
       return item
+    case "Queued":
+      return { ...item, behind: customerQueuedBehind(item.behind) }
     case "Delta":
       return isForCustomers(item.frame, item.kind) ? item : undefined
     case "Output":

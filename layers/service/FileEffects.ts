@@ -8,6 +8,7 @@ import type { FilePart } from "../../src/conversation/Part.ts"
 import { DigestMismatch, FileNotFound, fileTypeOf } from "../../src/conversation/Part.ts"
 import * as FileOperations from "../../src/operation/FileOperations.ts"
 import type { InputOf } from "../../src/operation/Operation.ts"
+import { loggingRefusals } from "../../src/principal/RefusedActs.ts"
 import type { Principal } from "../../src/principal/Principal.ts"
 import { conversationFor, isCustomer } from "./CustomerRules.ts"
 import { serve } from "./Served.ts"
@@ -20,7 +21,7 @@ export const open = Effect.fnUntraced(function* (
   { digest, id }: InputOf<typeof FileOperations.download>,
   by: Principal
 ) {
-  yield* conversationFor(by, "follow", id)
+  yield* loggingRefusals(by, "follow", conversationFor(by, "follow", id))
   const blobs = yield* BlobStore
   const held = yield* blobs.heldBy(by.tenant, id, digest)
   const file = held.find(({ as }) => !isCustomer(by) || isFileForCustomers(as))

@@ -54,6 +54,7 @@ import type { TokenNotFound, TooManyTokens } from "../../src/permission/AccessTo
 import type { RunNotQuarantined, RunQuarantined } from "../../src/run/Quarantine.ts"
 import type { CallNotUnknown, RunIsOver, RunNotFound } from "../../src/run/RunCommand.ts"
 
+/** The errors of the runtime's ports that an effect may fail with: every surface knows how to tell them. */
 export type PortError =
   | AddressConflict
   | AgentBusy

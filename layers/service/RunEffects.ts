@@ -13,6 +13,7 @@ import { limit_default } from "../../src/operation/Page.ts"
 import type { RunSummary } from "../../src/operation/RunSummary.ts"
 import * as RunOperations from "../../src/operation/RunOperations.ts"
 import type { Principal } from "../../src/principal/Principal.ts"
+import { defined } from "../../src/value/PlainObject.ts"
 import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import { settlementOf } from "../../src/run/UnknownCall.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
@@ -103,8 +104,7 @@ const summaryOf = (task: AgentTask, state: FoldState): RunSummary => {
       })
     }
   }
-  if (state.question !== undefined) {
-    const { call, limit, payload } = state.question
+  for (const { call, limit, payload } of State.openQuestions(state)) {
     pending_approvals.push({ call, payload, ...(limit === undefined ? undefined : { limit }) })
   }
   // A task whose run has not been claimed yet has no events.
@@ -120,6 +120,7 @@ const summaryOf = (task: AgentTask, state: FoldState): RunSummary => {
     task_status: task.status,
     message: task.message,
     by: task.by,
+    ...defined({ via: task.via }),
     ...(roles === undefined ? undefined : { roles }),
     trace_id: task.trace_id,
     ...(task.nested === undefined ? undefined : { nested: task.nested }),

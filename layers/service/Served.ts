@@ -3,9 +3,12 @@ import { Effect } from "effect"
 import type { NotEntitled } from "../../src/principal/NotEntitled.ts"
 import type { Principal } from "../../src/principal/Principal.ts"
 import { rightRefusal } from "../../src/principal/Rights.ts"
+import { loggingRefusals } from "../../src/principal/RefusedActs.ts"
 import type { InputOf, Operation, OutputOf } from "../../src/operation/Operation.ts"
 
+/** An operation with its effect, as `serve` makes it. */
 export interface Served<O extends Operation, E, R> {
+  /** What it is: its method, path, input and output. */
   readonly operation: O
   /**
    * Performs the operation for a principal that was decoded. Fails with NotEntitled where the principal lacks the right, before
@@ -46,8 +49,12 @@ export const serve = <const O extends Operation, E, R>(
   perform: (input, by) => {
     const refusal = rightRefusal(by, operation.right)
     return refusal === undefined
-      ? Effect.flatMap(input, (read) => perform(read, by))
-      : Effect.fail(refusal)
+      ? loggingRefusals(
+          by,
+          operation.right,
+          Effect.flatMap(input, (read) => perform(read, by))
+        )
+      : loggingRefusals(by, operation.right, Effect.fail(refusal))
   }
 })
 

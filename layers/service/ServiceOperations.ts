@@ -9,6 +9,7 @@ import * as DeadLetters from "./DeadLetterEffects.ts"
 import * as Events from "./EventEffects.ts"
 import { download } from "./FileEffects.ts"
 import * as Erasures from "./ErasureEffects.ts"
+import { importHistory } from "./HistoryEffects.ts"
 import * as KillSwitches from "./KillSwitchEffects.ts"
 import * as Memories from "./MemoryEffects.ts"
 import * as Notices from "./NoticeEffects.ts"
@@ -19,7 +20,7 @@ import * as Tools from "./ToolEffects.ts"
 
 /** By the groups of the HTTP API. */
 export const groups = {
-  conversations: Conversations,
+  conversations: { ...Conversations, importHistory },
   files: { download },
   events: Events,
   runs: Runs,

@@ -42,7 +42,7 @@ export const create = serve(
     const unknown = unknownRole(request.roles, yield* DeclaredRoles)
     if (unknown !== undefined) {
       const [at, message] = unknown
-      return yield* new InvalidInput({ field: `payload.roles.${at}`, message })
+      return yield* new InvalidInput({ field: `payload.roles.${at}`, reason: message })
     }
     // Whoever may make tokens by a declared role makes nobody an admin.
     if (request.roles.includes("admin") && !by.roles.includes("admin")) {

@@ -51,7 +51,7 @@ const make = Effect.map(Rows, (driver) => {
       const where = { tenant, run_id: run }
       const last = after === undefined ? undefined : { ...where, key: after }
       if (last !== undefined && (yield* rows.count({ where: last })) === 0) {
-        return yield* new InvalidInput({ field: "after", message: "the run has no such record" })
+        return yield* new InvalidInput({ field: "after", reason: "the run has no such record" })
       }
       return recordsOf(
         yield* rows.all({ where, order: ["place"], after: last, limit: Math.min(limit, page_max) })

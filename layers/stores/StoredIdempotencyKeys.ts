@@ -27,9 +27,13 @@ export const idempotencyKeys = table({
     asked: text(Schema.String),
     at: int8,
     expires_at: int8,
-    freed: optional(json(Schema.Struct({ by: Schema.String, at: Schema.Int })))
+    freed: optional(
+      json(
+        Schema.Struct({ by: Schema.String, via: Schema.optionalKey(Schema.String), at: Schema.Int })
+      )
+    )
   },
-  erased: { marked: { freed: new Set(["by"]) } },
+  erased: { marked: { freed: new Set(["by", "via"]) } },
   group: [],
   kept: {
     rows_max: 100_000,

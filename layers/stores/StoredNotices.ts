@@ -13,7 +13,7 @@ import {
   NoticePreferences,
   noPreferences
 } from "../../src/delivery/Notice.ts"
-import { Tenant } from "../../src/value/Ids.ts"
+import { ApprovalId, Tenant } from "../../src/value/Ids.ts"
 import {
   anyTenant,
   int8,
@@ -76,6 +76,24 @@ export const digestItems = table({
   erased: { removed: ["address", "recipient", "payload"] }
 })
 
+export const questionPosts = table({
+  name: "question_posts",
+  what: "posts of questions",
+  key: ["position"],
+  columns: {
+    position: place,
+    tenant: text(Tenant),
+    approval: uuid(ApprovalId),
+    channel: text(ChannelName),
+    address: said,
+    recipient: said,
+    post: said,
+    at: int8
+  },
+  erased: { removed: ["address", "recipient", "post"] },
+  group: ["tenant", "approval"]
+})
+
 /** The same, without what may be unreadable. */
 const digestAddresses = table({ ...digestItems, columns: waiting })
 
@@ -117,12 +135,30 @@ const ofPeople = (driver: Rows["Service"]) => {
   } satisfies Partial<Notices["Service"]>
 }
 
+/** The methods for posts of questions. */
+const ofPosts = (driver: Rows["Service"], outbox: Outbox["Service"]) => {
+  const posts = tableRows(driver, questionPosts)
+  return {
+    posted: Effect.fn("Notices.posted")(function* (post) {
+      yield* posts.add([{ ...post, at: yield* Clock.currentTimeMillis }])
+    }),
+    settle: Effect.fn("Notices.settle")(function* (tenant, approval, messageOf) {
+      const where = { tenant, approval }
+      const [post] = yield* posts.take({ where, order: ["position"], limit: 1, lock: "skip" })
+      if (post === undefined) return false
+      yield* outbox.enqueue([messageOf(post)])
+      return true
+    }, driver.transaction)
+  } satisfies Partial<Notices["Service"]>
+}
+
 const make = Effect.gen(function* () {
   const driver = yield* Rows
   const outbox = yield* Outbox
   const told = tableRows(driver, notices)
   const items = tableRows(driver, digestItems)
   const addresses = tableRows(driver, digestAddresses)
+  const posts = tableRows(driver, questionPosts)
 
   /** Notifies one person, unless the person was notified before. */
   const tell = Effect.fnUntraced(function* (
@@ -140,6 +176,7 @@ const make = Effect.gen(function* () {
 
   return Notices.of({
     ...ofPeople(driver),
+    ...ofPosts(driver, outbox),
     record: Effect.fn("Notices.record")(function* (given) {
       const now = yield* Clock.currentTimeMillis
       let count = 0
@@ -170,12 +207,14 @@ const make = Effect.gen(function* () {
       yield* outbox.enqueue([messageOf(contents)])
       return true
     }, driver.transaction),
-    forget: (before, limit) =>
-      told.remove({
-        where: { tenant: anyTenant, created_at: ["<", before] },
-        order: ["created_at"],
-        limit: Math.min(limit, forget_max)
-      })
+    replace: (tenant, about, payload) =>
+      Effect.asVoid(told.set({ where: { tenant, about } }, { payload })),
+    forget: Effect.fn("Notices.forget")(function* (before, most) {
+      const limit = Math.min(most, forget_max)
+      yield* posts.remove({ where: { tenant: anyTenant, at: ["<", before] }, order: ["at"], limit })
+      const where = { tenant: anyTenant, created_at: ["<", before] } as const
+      return yield* told.remove({ where, order: ["created_at"], limit })
+    })
   })
 })
 

@@ -28,7 +28,7 @@ import * as StoredEventInbox from "./StoredEventInbox.ts"
 import { idempotencyKeys } from "./StoredIdempotencyKeys.ts"
 import * as StoredIdempotencyKeys from "./StoredIdempotencyKeys.ts"
 import * as StoredMcpPins from "./StoredMcpPins.ts"
-import { digestItems, notices, preferences } from "./StoredNotices.ts"
+import { digestItems, notices, preferences, questionPosts } from "./StoredNotices.ts"
 import * as StoredNotices from "./StoredNotices.ts"
 import * as StoredToolStops from "./StoredToolStops.ts"
 
@@ -39,6 +39,7 @@ export const erasedTables = [
   callRecords,
   channelBindings,
   digestItems,
+  questionPosts,
   eventInbox,
   idempotencyKeys,
   notices,

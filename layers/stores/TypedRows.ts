@@ -19,9 +19,13 @@ type Kind = "always" | "optional" | "hidden" | "place"
 
 /** A column: how a driver keeps it, and how its cell is read and written. */
 export interface Column<A, K extends Kind> {
+  /** How a driver keeps a cell. */
   readonly type: CellType
+  /** Whether every row has a cell, and whether it is read. */
   readonly kind: K
+  /** The value of a stored cell. None = the cell does not fit the column. */
   readonly read: (cell: unknown) => Option.Option<A>
+  /** The cell for a value. */
   write(value: A): Cell
 }
 
@@ -56,6 +60,7 @@ export const int8 = plain("int8", Schema.Int)
 export const oneOf = <const W extends string>({
   literals
 }: {
+  /** The words, in an order that never changes: their numbers are stored. */
   readonly literals: ReadonlyArray<W>
 }): Column<W, "always"> => ({
   type: "int2",
@@ -122,19 +127,24 @@ type TypedWhere<C> = Tests<Omit<C, "tenant">> & {
   readonly [N in keyof C & "tenant"]: ValueOf<C[N]> | typeof anyTenant
 }
 
+/** Which rows, in which order, and how many. */
 export interface TypedQuery<C> extends Omit<RowQuery, "where" | "or" | "after"> {
   /**
    * Tests by column, which must all hold: a value, or a `Test`. Absent or undefined = any cell, but for `tenant`: where the table has
    * this column, the query names one tenant, or dies with a TypeError.
    */
   readonly where: TypedWhere<C>
+  /** Of these tests one must hold as well. Absent = no further condition. */
   readonly or?: ReadonlyArray<Tests<C>>
+  /** The page begins behind the one row with these cells; empty if there is no such row. Needs `order`. */
   readonly after?: Tests<C> | undefined
 }
 
+/** A table with its typed columns, as `table` makes it. */
 export interface TypedTable<C> extends Omit<Table, "columns" | "hidden" | "place"> {
   /** What the rows are, in the plural, for errors. */
   readonly what: string
+  /** Its columns, by their names in SQL. */
   readonly columns: C
 }
 

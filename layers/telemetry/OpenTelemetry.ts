@@ -110,6 +110,8 @@ export interface Telemetry {
   readonly attributes?: Readonly<Record<string, string>>
   /** Parts of an OpenTelemetry SDK that the application has, in place of OTLP over HTTP. Absent = OTLP. */
   readonly sdk?: () => SdkParts
+  /** Whether each SQL statement and transaction has a span, with the statement's text and no values. Absent = false. */
+  readonly sql?: boolean
 }
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -158,27 +160,46 @@ export const exporterVariables = (
 
 const isUnheard = (span: Tracer.AnySpan): boolean => span.sampled === false
 
+/** By the names of `effect/sql`: a statement's is what the stores give as `db.system.name`. */
+const isSql = ({ kind, name }: { readonly kind: Tracer.SpanKind; readonly name: string }) =>
+  name === "sql.transaction" || (name === "postgresql" && kind === "client")
+
+const nothing = { value: () => {} }
+
+/** The parent in place of a span that is left out: what is below has the parent that it would have without the span. */
+const leftOut = (parent: Tracer.AnySpan): Tracer.Span =>
+  Object.create(parent, {
+    // Spans of OTLP draw their ids when these are read first, each object its own.
+    traceId: { value: parent.traceId },
+    spanId: { value: parent.spanId },
+    end: nothing,
+    attribute: nothing,
+    event: nothing,
+    addLinks: nothing
+  })
+
 /** Begins traces at requests, sent messages and spans that ask for a root. The runtime's own work, such as sweeps, has no trace. */
-const withRootSpans = (tracer: Tracer.Tracer): Tracer.Tracer => ({
+const withRootSpans = (tracer: Tracer.Tracer, sql: boolean): Tracer.Tracer => ({
   ...tracer,
   span: (options) => {
-    const isHeard = Option.match(options.parent, {
-      onNone: () => options.root || options.kind === "server" || options.kind === "producer",
-      onSome: (parent) => !isUnheard(parent)
-    })
-    return isHeard
-      ? redactSpan(tracer.span(options))
-      : new Tracer.NativeSpan({ ...options, sampled: false })
+    const parent = Option.getOrUndefined(options.parent)
+    const isHeard =
+      parent === undefined
+        ? options.root || options.kind === "server" || options.kind === "producer"
+        : !isUnheard(parent)
+    if (!isHeard) return new Tracer.NativeSpan({ ...options, sampled: false })
+    if (!sql && parent !== undefined && isSql(options)) return leftOut(parent)
+    return redactSpan(tracer.span(options))
   }
 })
 
-const rootedOver = <A, E>(layer: Layer.Layer<A, E>): Layer.Layer<never, E> =>
+const rootedOver = <A, E>(layer: Layer.Layer<A, E>, sql: boolean): Layer.Layer<never, E> =>
   Layer.unwrap(
     Effect.withFiber((fiber) =>
       Effect.succeed(
         fiber.cache.tracer === undefined
           ? Layer.empty
-          : Layer.succeed(Tracer.Tracer, withRootSpans(fiber.cache.tracer))
+          : Layer.succeed(Tracer.Tracer, withRootSpans(fiber.cache.tracer, sql))
       )
     )
   ).pipe(Layer.provideMerge(layer)) as Layer.Layer<never, E>
@@ -196,7 +217,7 @@ const unreadableVariable = (env: Env): string =>
   "a variable whose name begins with OTEL_"
 
 /** Exports over OTLP/HTTP. Variables that cannot be read are reported in the log, and nothing is exported. */
-const otlp = async (env: Env): Promise<Layer.Layer<never>> => {
+const otlp = async (env: Env, sql: boolean): Promise<Layer.Layer<never>> => {
   const { Otlp, OtlpSerialization } = await import("effect/observability")
   const CollectorClient = await import("./CollectorClient.ts")
   const protocol = env["OTEL_EXPORTER_OTLP_PROTOCOL"] ?? "http/protobuf"
@@ -221,17 +242,17 @@ const otlp = async (env: Env): Promise<Layer.Layer<never>> => {
       )
     )
   )
-  return Layer.merge(rootedOver(exporters), said)
+  return Layer.merge(rootedOver(exporters, sql), said)
 }
 
-const sdk = async (parts: () => SdkParts, env: Env): Promise<Layer.Layer<never>> => {
+const sdk = async (parts: () => SdkParts, env: Env, sql: boolean): Promise<Layer.Layer<never>> => {
   const NodeSdk = await import("@effect/opentelemetry/NodeSdk")
   // The resource is that of the variables.
   const configured = NodeSdk.layer(() => ({
     loggerMergeWithExisting: true,
     ...(parts() as object)
   }))
-  return rootedOver(Layer.provide(configured, variablesOf(env)))
+  return rootedOver(Layer.provide(configured, variablesOf(env)), sql)
 }
 
 const hasGlobal = async (): Promise<boolean> => {
@@ -252,16 +273,18 @@ export const layer = async (
 ): Promise<Layer.Layer<never>> => {
   const variables = exporterVariables(given, env)
   if (variables === undefined) return Layer.empty
-  if (typeof given === "object" && given.sdk !== undefined) return sdk(given.sdk, variables)
-  const isGiven = typeof given === "object" && given.endpoint !== undefined
+  const own: Telemetry = typeof given === "object" ? given : {}
+  const { sql = false } = own
+  if (own.sdk !== undefined) return sdk(own.sdk, variables, sql)
+  const isGiven = own.endpoint !== undefined
   if (given !== undefined && !isGiven && (await hasGlobal())) {
     const { layerGlobal } = await import("@effect/opentelemetry/OtelTracer")
-    const traces = rootedOver(layerGlobal)
+    const traces = rootedOver(layerGlobal, sql)
     // The application's provider takes traces only, so metrics and logs go to the collector.
     const isNamed = exporterVariables(undefined, env) !== undefined
     return isNamed
-      ? Layer.merge(traces, await otlp({ ...variables, OTEL_TRACES_EXPORTER: "none" }))
+      ? Layer.merge(traces, await otlp({ ...variables, OTEL_TRACES_EXPORTER: "none" }, sql))
       : traces
   }
-  return otlp(variables)
+  return otlp(variables, sql)
 }

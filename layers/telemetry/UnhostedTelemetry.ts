@@ -5,6 +5,7 @@
 import { Clock, Context, Effect, Layer, Metric } from "effect"
 import { AgentDirectory, hostedBy } from "../../services/AgentDirectory.ts"
 import { RunList } from "../../services/RunList.ts"
+import { StorePace } from "../../services/StorePace.ts"
 
 const waiting = Metric.gauge("troupe_unhosted", {
   description: "Messages and runs that wait for a process that hosts their agent, by agent"
@@ -23,6 +24,7 @@ const make = Effect.gen(function* () {
   const runs = yield* RunList
   const hosted = hostedBy((yield* AgentDirectory).all)
   const { grace_ms, interval_ms } = yield* UnhostedPace
+  const pace = yield* StorePace
   /** The first time each agent was seen without a host, in ms; undefined = a warning was logged. */
   const since = new Map<string, number | undefined>()
   const look = Effect.gen(function* () {
@@ -56,7 +58,7 @@ const make = Effect.gen(function* () {
   })
   // A failing store is ignored here; those who use it report the failure.
   yield* Effect.ignore(look).pipe(
-    Effect.andThen(Effect.sleep(interval_ms)),
+    Effect.andThen(Effect.sleep(pace(interval_ms))),
     Effect.forever,
     Effect.withTracerEnabled(false),
     Effect.forkScoped

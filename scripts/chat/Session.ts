@@ -250,7 +250,8 @@ export class Session {
         readonly seq: number
         readonly event: RunEvent | CustomerEvent
       }
-      if (name === "error" || item.run_id !== id) continue
+      // What a message is queued behind is said before.
+      if (name === "error" || name === "queued" || item.run_id !== id) continue
       if (name === "delta") {
         this.view.delta(data as Parameters<View["delta"]>[0])
         continue

@@ -3,6 +3,7 @@
  * `start` by their names, such as `agents`, `tools`, `policy` and `model`; the store and HTTP are the environment's.
  */
 import { Effect, Layer, Option, Redacted } from "effect"
+import * as ConsoleFeature from "../../layers/compose/assembly/ConsoleFeature.ts"
 import * as EmbeddedHttp from "../../layers/compose/promises/EmbeddedHttp.ts"
 import type { Options } from "../../layers/compose/options/ServiceOptions.ts"
 import * as StartedLayer from "../../layers/compose/promises/StartedLayer.ts"
@@ -54,11 +55,11 @@ const modelOf = (file: string, exported: Partial<Options>, { model }: Served) =>
 const explained = (file: string, error: unknown): Refused => {
   const message = error instanceof Error ? error.message : String(error)
   return new Refused({
-    message: error instanceof InvalidInput ? `--app ${file}, ${error.field}: ${message}` : message
+    message: error instanceof InvalidInput ? `--app ${file}, ${message}` : message
   })
 }
 
-/** Serves the module's agents until the scope closes. Gives the address of the API. A signal ends it while it starts, too. */
+/** Serves the module's agents until the scope closes. Gives the address of the API, and the path of a link to its console. A signal ends it while it starts, too. */
 export const serve = Effect.fnUntraced(function* (
   file: string,
   exported: Partial<Options> & Pick<Options, "agents">,
@@ -66,12 +67,17 @@ export const serve = Effect.fnUntraced(function* (
 ) {
   const { host, port, principal, store, token } = served
   const model = yield* modelOf(file, exported, served)
-  const http = { host, port, tokens: [{ token: Redacted.make(token), principal }] }
+  const kept = Redacted.make(token)
+  const http = { host, port, tokens: [{ token: kept, principal }], console: true }
   yield* Effect.promise(() => import("effect/schema/SchemaJITCompiler/enable"))
   const layer = Layer.provide(
     StartedLayer.layer({ ...exported, model, store, http }),
     ToolCallTelemetry.lines
   )
   const services = yield* Effect.mapError(Layer.build(layer), (error) => explained(file, error))
-  return EmbeddedHttp.methods(services).url
+  const link = ConsoleFeature.signInPath(principal.tenant, kept)
+  return {
+    url: EmbeddedHttp.methods(services).url,
+    console_path: yield* Effect.provideContext(link, services)
+  }
 })

@@ -11,7 +11,7 @@ import { resolveConfigs } from "../../layers/compose/assembly/ResolvedConfigs.ts
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import type { Capability } from "../../src/capability/Capability.ts"
 import { readJson } from "../../src/value/BoundedJson.ts"
-import { InvalidInput, shapeReader } from "../../src/schema/InvalidInput.ts"
+import { shapeReader } from "../../src/schema/InvalidInput.ts"
 
 /** The variable that holds the value of the header `Authorization`. */
 export const authorization_variable = "TROUPE_TOOLS_AUTHORIZATION"
@@ -97,12 +97,8 @@ const optionsOf = Effect.fnUntraced(function* (path: string) {
   return { capabilities, options: options as ToolConfigs }
 })
 
-const reasonOf = (error: unknown): string => {
-  if (error instanceof InvalidInput && error.field !== "") {
-    return `${error.field}: ${error.message}`
-  }
-  return error instanceof Error ? error.message : String(error)
-}
+const reasonOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error)
 
 export interface FileTools extends Pick<Resolved, "names" | "tools"> {
   readonly capabilities: ReadonlyArray<Capability>

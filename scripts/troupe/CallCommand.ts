@@ -34,7 +34,7 @@ const moreOf = Effect.fnUntraced(function* (
   if (file === undefined) return {}
   const { features = [], mcp, roles = {} } = (yield* loadApp(file)) as More
   if (!Array.isArray(features)) {
-    return yield* new InvalidInput({ field: "features", message: "a list of features" })
+    return yield* new InvalidInput({ field: "features", reason: "a list of features" })
   }
   yield* checkFeatures(features, yield* declaredRoles(roles, "roles"))
   const events = { handlers: {}, topics: [] }
@@ -89,7 +89,7 @@ const standardInput = Effect.tryPromise({
     }
     return text + decoder.decode()
   },
-  catch: () => new InvalidInput({ field: "input", message: "it cannot be read as UTF-8" })
+  catch: () => new InvalidInput({ field: "input", reason: "it cannot be read as UTF-8" })
 })
 
 const readMembers = inputReader(Schema.Record(Schema.String, Schema.Json), {
@@ -101,7 +101,8 @@ const inputOf = Effect.fnUntraced(function* (given: string) {
   const text = given === "-" ? yield* standardInput : given
   const read = Effect.mapError(
     Effect.fromResult(readJson(text, bounds_result)),
-    ({ message, path = [] }) => new InvalidInput({ field: ["input", ...path].join("."), message })
+    ({ message, path = [] }) =>
+      new InvalidInput({ field: ["input", ...path].join("."), reason: message })
   )
   return yield* readMembers(yield* read, "input")
 })

@@ -6,7 +6,6 @@ import type { Scope } from "effect"
 import { Flag } from "effect/cli"
 import { Migrator, SqlError } from "effect/sql"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
-import { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import { Tenant } from "../../src/value/Ids.ts"
 import { optionalDirectory } from "../command/CommandLine.ts"
 import * as Environment from "../start/Environment.ts"
@@ -79,7 +78,6 @@ const explained = (cause: Cause.Cause<unknown>): string => {
       return `${(value as unknown as Error).message} (A PostgreSQL server can be read while a service runs.)`
     }
   }
-  if (value instanceof InvalidInput) return `${value.field}: ${value.message}`
   return value instanceof Error ? value.message : String(value)
 }
 

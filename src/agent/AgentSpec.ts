@@ -4,6 +4,7 @@
 import { Schema } from "effect"
 import { Capability } from "../capability/Capability.ts"
 import { throwInvalidInputInMake } from "../schema/InvalidInput.ts"
+import { Budgets } from "../cost/Budget.ts"
 import { AgentName } from "../value/Ids.ts"
 import { MemorySpec } from "../memory/MemoryAnchors.ts"
 import { RunLimits } from "../run/RunLimits.ts"
@@ -17,40 +18,44 @@ export const AgentKindName = Schema.String.check(
   Schema.isPattern(/^[a-z][a-z0-9_-]{0,62}$/, { description: "a lower-case name such as clerk" })
 )
 
-export const AgentKind = Schema.Struct({
-  /** A lower-case name of at most 63 characters, by which a console groups agents. */
-  name: AgentKindName,
-  /** Who talks with its agents, such as `operators`. Only those for `customers` may be named in `customer_agents`. */
-  audience: AgentKindName,
-  /**
-   * What one address of the agent is about. Its persistent memory belongs to the same thing: the start fails where its
-   * `memory.anchor` says otherwise. Absent = anything.
-   */
-  scope: Schema.optionalKey(AnchorKind)
-})
-export interface AgentKind extends Schema.Schema.Type<typeof AgentKind> {}
+/** What sort of agent it is: who may talk with it, and what one address of it is about. */
+export class AgentKind extends Schema.Opaque<AgentKind>()(
+  Schema.Struct({
+    /** A lower-case name of at most 63 characters, by which a console groups agents. */
+    name: AgentKindName,
+    /** Who talks with its agents, such as `operators`. Only those for `customers` may be named in `customer_agents`. */
+    audience: AgentKindName,
+    /**
+     * What one address of the agent is about. Its persistent memory belongs to the same thing: the start fails where its
+     * `memory.anchor` says otherwise. Absent = anything.
+     */
+    scope: Schema.optionalKey(AnchorKind)
+  })
+) {}
 
 /** How often an actor may crash within `window_ms` before it is stopped, and how long it waits before each restart. */
-export const Supervision = Schema.Struct({
-  /** How many crashes within `window_ms` restart the actor, 0 to 1,000; the next one stops it, and its run fails. Absent = 3. */
-  restarts_max: defaulted(between(0, 1_000), 3),
-  /** In ms, 1 to a day. Absent = 60,000. */
-  window_ms: defaulted(between(1, 86_400_000), 60_000),
-  /** The wait before the first restart, in ms, 0 to 60,000; it doubles with each further one. Absent = 100. */
-  backoff_initial_ms: defaulted(between(0, 60_000), 100),
-  /** The longest wait before a restart, in ms, 0 to 600,000. Absent = 5,000. */
-  backoff_max_ms: defaulted(between(0, 600_000), 5_000)
-})
-export interface Supervision extends Schema.Schema.Type<typeof Supervision> {}
+export class Supervision extends Schema.Opaque<Supervision>()(
+  Schema.Struct({
+    /** How many crashes within `window_ms` restart the actor, 0 to 1,000; the next one stops it, and its run fails. Absent = 3. */
+    restarts_max: defaulted(between(0, 1_000), 3),
+    /** In ms, 1 to a day. Absent = 60,000. */
+    window_ms: defaulted(between(1, 86_400_000), 60_000),
+    /** The wait before the first restart, in ms, 0 to 60,000; it doubles with each further one. Absent = 100. */
+    backoff_initial_ms: defaulted(between(0, 60_000), 100),
+    /** The longest wait before a restart, in ms, 0 to 600,000. Absent = 5,000. */
+    backoff_max_ms: defaulted(between(0, 600_000), 5_000)
+  })
+) {}
 
 /** The supervision of an agent that declares none, and of an address whose agent this process does not know. */
 export const defaultSupervision: Supervision = Supervision.make({})
 
 /**
  * What happens to a message that arrives while the actor is busy: it waits (`enqueue`), is refused (`reject`), or cancels the
- * earlier runs that have not ended (`interrupt`).
+ * earlier runs that have not ended (`interrupt`). `answer`: it waits too, unless the run before it waits for people; then a side
+ * run answers it meanwhile (`SideRun.ts`).
  */
-export const MailboxPolicy = Schema.Literals(["enqueue", "reject", "interrupt"])
+export const MailboxPolicy = Schema.Literals(["enqueue", "reject", "interrupt", "answer"])
 export type MailboxPolicy = typeof MailboxPolicy.Type
 
 /**
@@ -68,7 +73,7 @@ export type OnChange = typeof OnChange.Type
 export const CompactionPolicy = Schema.Literals(["truncate", "summarise"])
 export type CompactionPolicy = typeof CompactionPolicy.Type
 
-export const AgentSpec = Schema.Struct({
+const agentSpec = Schema.Struct({
   /** Messages name it: a lower-case letter and up to 63 of them, digits, `_` or `-`. Throws `InvalidInput` if it does not fit. */
   name: AgentName,
   /** Absent = it may serve anybody. An agent whose kind is not meant for customers is never open to them. */
@@ -138,11 +143,18 @@ export const AgentSpec = Schema.Struct({
    */
   limits: defaulted(Schema.toType(RunLimits), RunLimits.make({})),
   /**
+   * What its turns may use over many runs, per customer, conversation, agent or tenant, beside the budgets of `start`: at most 32.
+   * A specialist's turns count for the specialist. Absent = none.
+   */
+  budgets: Schema.optionalKey(Budgets),
+  /**
    * What happens to a message that arrives while the actor is busy: it waits (`enqueue`), is refused (`reject`), or cancels the
-   * runs before it (`interrupt`). Absent = `enqueue`.
+   * runs before it (`interrupt`). `answer`: it waits while the run before it is at work; while that run waits for people, a side
+   * run answers it, which is told the open questions, is offered only tools that read, asks nobody and changes nothing. The
+   * waiting run is left as it is. Side runs of a conversation go one after another. Absent = `enqueue`.
    */
   mailbox: defaulted(MailboxPolicy, "enqueue" as const),
-  /** How many messages may wait for one address, 1 to 1,000,000; one more is refused. Absent = 1,000. */
+  /** How many messages may wait for one address, side runs included, 1 to 1,000,000; one more is refused. Absent = 1,000. */
   mailbox_max: defaulted(between(1, 1_000_000), 1_000),
   /**
    * What becomes of a run whose agent or tools have changed since it was accepted: it goes on with the new ones (`continue`),
@@ -170,12 +182,24 @@ export const AgentSpec = Schema.Struct({
    */
   memory: Schema.optionalKey(Schema.toType(MemorySpec))
 })
-throwInvalidInputInMake(AgentSpec)
-export interface AgentSpec extends Schema.Schema.Type<typeof AgentSpec> {}
+
+/** The members of an agent, of which only the name and the instructions are required. */
+export interface AgentSpecInput extends Schema.Struct.MakeIn<typeof agentSpec.fields> {}
+
+/**
+ * An agent as data: its name, instructions, tools and bounds. `make` throws `InvalidInput` that names the member and the cure.
+ */
+export class AgentSpec extends Schema.Opaque<AgentSpec>()(agentSpec) {
+  /** An agent with all defaults. Throws `InvalidInput` that names the member and the cure. */
+  declare static readonly make: (input: AgentSpecInput, options?: Schema.MakeOptions) => AgentSpec
+}
+throwInvalidInputInMake(AgentSpec, "agent")
 
 /** No agent of the runtime has this name. */
 export class AgentNotFound extends Schema.TaggedError<AgentNotFound>()("AgentNotFound", {
+  /** The name that was asked for. */
   agent: Schema.String,
+  /** The agents that there are. */
   available: Schema.Array(Schema.String)
 }) {
   override get message(): string {

@@ -4,45 +4,74 @@
  */
 import { DateTime, Schema } from "effect"
 import { CheckedJson, CheckedJsonRecord } from "../value/JsonObject.ts"
-import { ApprovalId, CallId, RunId, Tenant } from "../value/Ids.ts"
+import { AgentName, ApprovalId, CallId, ConversationId, RunId, Tenant } from "../value/Ids.ts"
 import { Role } from "../principal/Principal.ts"
 import { textUpTo } from "../value/Bounds.ts"
 import { defined } from "../value/PlainObject.ts"
 
 /** Exactly these five members are shown to the person. `correlation_id` is the approval's id. */
-export const ApprovalPayload = Schema.Struct({
-  tool_name: Schema.String,
-  agent_name: Schema.String,
-  /** Redacted, at most 600 characters. */
-  args_summary: Schema.String,
-  effect_description: Schema.String,
-  correlation_id: ApprovalId
-})
-export interface ApprovalPayload extends Schema.Schema.Type<typeof ApprovalPayload> {}
+export class ApprovalPayload extends Schema.Opaque<ApprovalPayload>()(
+  Schema.Struct({
+    /** The plain name of the tool. */
+    tool_name: Schema.String,
+    /** The agent that makes the call. */
+    agent_name: Schema.String,
+    /** Redacted, at most 600 characters. */
+    args_summary: Schema.String,
+    /** What the call will do, as the tool says it for people. */
+    effect_description: Schema.String,
+    /** The id of the approval. */
+    correlation_id: ApprovalId
+  })
+) {}
 
 /** What the client may send as the result of its call. */
-export const ClientResult = Schema.Struct({
-  /** JSON Schema of the result. Absent = any JSON. */
-  output_schema: Schema.optionalKey(CheckedJsonRecord)
-})
-export interface ClientResult extends Schema.Schema.Type<typeof ClientResult> {}
+export class ClientResult extends Schema.Opaque<ClientResult>()(
+  Schema.Struct({
+    /** JSON Schema of the result. Absent = any JSON. */
+    output_schema: Schema.optionalKey(CheckedJsonRecord)
+  })
+) {}
 
 /** A reason or a note that a person gives and the journal keeps: 1 to 4,000 characters. */
 export const Reason = textUpTo(4_000)
 
-/**
- * What a person may answer. `Modify` carries the complete replacement arguments, which are checked again like those of a new
- * call.
- */
-export const Decision = Schema.Union([
-  Schema.TaggedStruct("Approve", { note: Schema.optionalKey(Reason) }),
-  Schema.TaggedStruct("Deny", { reason: Reason }),
-  Schema.TaggedStruct("RequestRevision", { note: Reason }),
-  Schema.TaggedStruct("Modify", {
-    arguments: CheckedJsonRecord,
+/** The call runs as it was proposed. */
+export class Approve extends Schema.Opaque<Approve>()(
+  Schema.TaggedStruct("Approve", {
+    /** What the person adds, for the journal. Absent = nothing. */
     note: Schema.optionalKey(Reason)
   })
-])
+) {}
+
+/** The call does not run. */
+export class Deny extends Schema.Opaque<Deny>()(
+  Schema.TaggedStruct("Deny", {
+    /** Why not: the model reads it. */
+    reason: Reason
+  })
+) {}
+
+/** The call does not run as it is: the model may propose another one. */
+export class RequestRevision extends Schema.Opaque<RequestRevision>()(
+  Schema.TaggedStruct("RequestRevision", {
+    /** What should be different: the model reads it. */
+    note: Reason
+  })
+) {}
+
+/** The call runs with other arguments. */
+export class Modify extends Schema.Opaque<Modify>()(
+  Schema.TaggedStruct("Modify", {
+    /** All arguments of the call, in place of the proposed ones. They are checked again like those of a new call. */
+    arguments: CheckedJsonRecord,
+    /** What the person adds, for the journal. Absent = nothing. */
+    note: Schema.optionalKey(Reason)
+  })
+) {}
+
+/** What a person may answer. */
+export const Decision = Schema.Union([Approve, Deny, RequestRevision, Modify])
 export type Decision = typeof Decision.Type
 
 /** `expired`: nobody answered in time. `cancelled`: the run was cancelled. */
@@ -50,48 +79,77 @@ export const ApprovalStatus = Schema.Literals(["pending", "decided", "expired", 
 export type ApprovalStatus = typeof ApprovalStatus.Type
 
 /** A call that waits for a person. Times are in ms since 1970; without `expires_at` it never expires. */
-export const Approval = Schema.Struct({
-  id: ApprovalId,
-  tenant: Tenant,
-  run_id: RunId,
-  call: CallId,
-  payload: ApprovalPayload,
-  tool_key: Schema.String,
-  /** The complete arguments that the model proposed. */
-  arguments: CheckedJson,
-  /** SHA-256, hex, over canonical JSON of tenant, run, call, tool key, arguments and policy version. */
-  digest: Schema.String,
-  /**
-   * SHA-256, hex, over canonical JSON of everything that a person is shown (`ShownApproval.ts`). Absent = the question was asked
-   * by a version that did not store this digest.
-   */
-  shown_digest: Schema.optionalKey(Schema.String),
-  policy_version: Schema.String,
-  /** Who may decide; empty = any approver or operator. */
-  approvers: Schema.Array(Role),
-  requested_at: Schema.Int,
-  expires_at: Schema.optionalKey(Schema.Int),
-  /**
-   * Present = the client of the conversation answers with the call's result, and nobody approves it. Absent = the question goes
-   * to approvers.
-   */
-  client: Schema.optionalKey(ClientResult),
-  status: ApprovalStatus,
-  decision: Schema.optionalKey(Decision),
-  decided_by: Schema.optionalKey(Schema.String),
-  decided_at: Schema.optionalKey(Schema.Int),
-  /** Set when a pending approval is read whose run is in quarantine. Nobody can decide it until the run is released. */
-  quarantined: Schema.optionalKey(Schema.Literal(true)),
-  /**
-   * Set when a pending approval is read whose record differs from what its run asked, because somebody changed it in the
-   * database. It can be denied, or its run cancelled, but it cannot be approved.
-   */
-  altered: Schema.optionalKey(Schema.Literal(true))
-})
-export interface Approval extends Schema.Schema.Type<typeof Approval> {}
+export class Approval extends Schema.Opaque<Approval>()(
+  Schema.Struct({
+    /** Names the question in `decide`. */
+    id: ApprovalId,
+    /** Whose run asks. */
+    tenant: Tenant,
+    /** The run that waits. */
+    run_id: RunId,
+    /** The call of that run; of a question about a limit an id that no call has. */
+    call: CallId,
+    /** What the person is shown. */
+    payload: ApprovalPayload,
+    /** The registry key of the tool, `namespace.name@version`. */
+    tool_key: Schema.String,
+    /** The complete arguments that the model proposed. */
+    arguments: CheckedJson,
+    /** SHA-256, hex, over canonical JSON of tenant, run, call, tool key, arguments and policy version. */
+    digest: Schema.String,
+    /**
+     * SHA-256, hex, over canonical JSON of everything that a person is shown (`ShownApproval.ts`). Absent = the question was asked
+     * by a version that did not store this digest.
+     */
+    shown_digest: Schema.optionalKey(Schema.String),
+    /** The version of the policy under which it is asked. */
+    policy_version: Schema.String,
+    /** Who may decide; empty = any approver or operator. */
+    approvers: Schema.Array(Role),
+    /** When it was asked. */
+    requested_at: Schema.Int,
+    /** When nobody can answer it any more. Absent = it never expires. */
+    expires_at: Schema.optionalKey(Schema.Int),
+    /**
+     * Present = the client of the conversation answers with the call's result, and nobody approves it. Absent = the question goes
+     * to approvers.
+     */
+    client: Schema.optionalKey(ClientResult),
+    /** Whether it waits, was decided, expired or was cancelled. */
+    status: ApprovalStatus,
+    /** The answer. Absent = there is none yet. */
+    decision: Schema.optionalKey(Decision),
+    /** The principal who answered. Absent = nobody has. */
+    decided_by: Schema.optionalKey(Schema.String),
+    /** Who acted for `decided_by`. Absent = it decided itself. */
+    decided_via: Schema.optionalKey(Schema.String),
+    /** When it was answered. Absent = it was not. */
+    decided_at: Schema.optionalKey(Schema.Int),
+    /** Set when a pending approval is read whose run is in quarantine. Nobody can decide it until the run is released. */
+    quarantined: Schema.optionalKey(Schema.Literal(true)),
+    /**
+     * Set when a pending approval is read whose record differs from what its run asked, because somebody changed it in the
+     * database. It can be denied, or its run cancelled, but it cannot be approved.
+     */
+    altered: Schema.optionalKey(Schema.Literal(true)),
+    /** Set when an approval is read: the conversation of its run. Absent = the run's message is not there any more. */
+    conversation: Schema.optionalKey(ConversationId),
+    /** The principal whose message began the run, set as `conversation` is. */
+    asked_by: Schema.optionalKey(Schema.String),
+    /** Who acted for `asked_by`. Absent = it acted itself. */
+    asked_via: Schema.optionalKey(Schema.String),
+    /** The agent that the message went to, set as `conversation` is; `payload.agent_name` is the one that asks, maybe a specialist. */
+    agent: Schema.optionalKey(AgentName),
+    /** Its path in the API, such as `/v1/approvals/ID`. Set by the operations on approvals. */
+    link: Schema.optionalKey(Schema.String),
+    /** Where people see it, as the option `approval_url` says. Absent = there is no such option. */
+    url: Schema.optionalKey(Schema.String)
+  })
+) {}
 
 /** The tenant has no approval with this id. */
 export class ApprovalNotFound extends Schema.TaggedError<ApprovalNotFound>()("ApprovalNotFound", {
+  /** The id that was asked for. */
   id: Schema.String
 }) {
   override get message(): string {
@@ -101,7 +159,9 @@ export class ApprovalNotFound extends Schema.TaggedError<ApprovalNotFound>()("Ap
 
 /** The approval was already decided, or its run was cancelled. */
 export class ApprovalSettled extends Schema.TaggedError<ApprovalSettled>()("ApprovalSettled", {
+  /** The approval. */
   id: Schema.String,
+  /** What became of it. */
   status: ApprovalStatus
 }) {
   override get message(): string {
@@ -111,7 +171,9 @@ export class ApprovalSettled extends Schema.TaggedError<ApprovalSettled>()("Appr
 
 /** The approval's `expires_at` has passed, whether or not a sweep has marked it as expired yet. */
 export class ApprovalExpired extends Schema.TaggedError<ApprovalExpired>()("ApprovalExpired", {
+  /** The approval. */
   id: Schema.String,
+  /** When it expired, in ms since 1970. */
   expired_at: Schema.Int
 }) {
   override get message(): string {
@@ -124,8 +186,11 @@ export class ApprovalExpired extends Schema.TaggedError<ApprovalExpired>()("Appr
  * result instead of a decision.
  */
 export class DecisionUnfit extends Schema.TaggedError<DecisionUnfit>()("DecisionUnfit", {
+  /** The approval. */
   id: Schema.String,
+  /** The kind of decision that was given. */
   decision: Schema.String,
+  /** The kinds that it takes. */
   fits: Schema.Array(Schema.String)
 }) {
   override get message(): string {
@@ -136,7 +201,12 @@ export class DecisionUnfit extends Schema.TaggedError<DecisionUnfit>()("Decision
 /** The client's result does not fit the call's output schema. Nothing was changed: the call still waits for a result. */
 export class ClientResultRefused extends Schema.TaggedError<ClientResultRefused>()(
   "ClientResultRefused",
-  { id: Schema.String, message: Schema.String }
+  {
+    /** The approval of the call. */
+    id: Schema.String,
+    /** Where the result does not fit, and what is expected there. */
+    message: Schema.String
+  }
 ) {}
 
 /**
@@ -144,7 +214,9 @@ export class ClientResultRefused extends Schema.TaggedError<ClientResultRefused>
  * change to the database from outside the runtime causes this.
  */
 export class ApprovalAltered extends Schema.TaggedError<ApprovalAltered>()("ApprovalAltered", {
+  /** The approval. */
   id: Schema.String,
+  /** The members of the record that differ. */
   fields: Schema.Array(Schema.String)
 }) {
   override get message(): string {

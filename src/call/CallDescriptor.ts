@@ -94,6 +94,11 @@ export const WrittenSchema = Bounded.check(
   Schema.makeFilter((schema) => schemaFault(schema) ?? true)
 )
 
+/** A retry policy whose absent members have their defaults. Its type is named, so that editors show what each member means. */
+const WrittenRetry: Schema.Codec<RetryConfig> = RetryPolicy.mapFields(
+  Struct.map(Schema.optionalKey)
+)
+
 export const repeating = {
   /**
    * True = the endpoint accepts each `Idempotency-Key` once and answers a repeated one as it did the first, so a lost call is
@@ -104,7 +109,7 @@ export const repeating = {
    * How often one call is attempted, always with its key. Absent = once. More attempts need `idempotent`, unless the tool only
    * reads.
    */
-  retry: Schema.optionalKey(RetryPolicy.mapFields(Struct.map(Schema.optionalKey)))
+  retry: Schema.optionalKey(WrittenRetry)
 }
 
 export interface Repeating {
@@ -118,17 +123,20 @@ export const repeatingOf = ({ idempotent, retry }: Repeating): Repeating =>
 export const CallMethod = Schema.Literals(["GET", "POST", "PUT", "PATCH", "DELETE"])
 export type CallMethod = typeof CallMethod.Type
 
-export const CallDescriptor = Schema.Struct({
-  method: CallMethod,
-  path: CallPath,
-  /** Fixed values of the body, which the model's arguments cannot override. */
-  body: Schema.optionalKey(FixedBody),
-  /** Fields that are filled from the run's context at dispatch, after everything else. */
-  context: Schema.optionalKey(Bindings),
-  /** Where the model's arguments are placed. Absent = at the root. */
-  args_into: Schema.optionalKey(PathText)
-})
-export interface CallDescriptor extends Schema.Schema.Type<typeof CallDescriptor> {}
+export class CallDescriptor extends Schema.Opaque<CallDescriptor>()(
+  Schema.Struct({
+    /** The HTTP method. */
+    method: CallMethod,
+    /** The path on the host's platform; segments such as `{id}` are filled from the arguments. */
+    path: CallPath,
+    /** Fixed values of the body, which the model's arguments cannot override. */
+    body: Schema.optionalKey(FixedBody),
+    /** Fields that are filled from the run's context at dispatch, after everything else. */
+    context: Schema.optionalKey(Bindings),
+    /** Where the model's arguments are placed. Absent = at the root. */
+    args_into: Schema.optionalKey(PathText)
+  })
+) {}
 
 export interface BodyParts {
   readonly body?: JsonObject
@@ -137,14 +145,15 @@ export interface BodyParts {
 }
 
 /** A field of the body that is sent under a name of its own. */
-export const SentField = Schema.Struct({
-  field: PathText,
-  /** Absent = `form` in a query, `simple` in a header, `content` in a form. */
-  style: Schema.optionalKey(ParameterStyle),
-  /** Absent = true for `form`, false for any other style. */
-  explode: Schema.optionalKey(Schema.Boolean)
-})
-export interface SentField extends Schema.Schema.Type<typeof SentField> {}
+export class SentField extends Schema.Opaque<SentField>()(
+  Schema.Struct({
+    field: PathText,
+    /** Absent = `form` in a query, `simple` in a header, `content` in a form. */
+    style: Schema.optionalKey(ParameterStyle),
+    /** Absent = true for `form`, false for any other style. */
+    explode: Schema.optionalKey(Schema.Boolean)
+  })
+) {}
 
 const SentName = Schema.String.check(
   Schema.isMinLength(1),
@@ -232,8 +241,9 @@ const contentFault = ({ field, parts, type }: typeof ContentFields.Type): string
   return isForm || parts === undefined || "only a form has parts"
 }
 
-export const RequestContent = ContentFields.check(Schema.makeFilter(contentFault))
-export interface RequestContent extends Schema.Schema.Type<typeof RequestContent> {}
+export class RequestContent extends Schema.Opaque<RequestContent>()(
+  ContentFields.check(Schema.makeFilter(contentFault))
+) {}
 
 /** A descriptor with what only catalogue entries have. */
 export interface DirectRequest extends CallDescriptor {

@@ -11,6 +11,7 @@ import { memberOf, valueAt } from "./BodyPath.ts"
  * also PATCH, which operations of an imported document may need.
  */
 export const call_profiles = ["base", "extended", "full"] as const
+/** Which methods and paths calls may use: `base`, `extended` or `full`. */
 export type CallProfile = (typeof call_profiles)[number]
 
 interface RequestLine {

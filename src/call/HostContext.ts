@@ -11,30 +11,52 @@ import type { BodyPath, JsonObject } from "./BodyPath.ts"
 import { parsePath, safeCopy, valueAt, withValueAt } from "./BodyPath.ts"
 
 const Id = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(500))
-const Named = Schema.Struct({ id: Schema.optionalKey(Id) })
+const Named = Schema.Struct({
+  /** 1 to 500 characters. Absent = not known. */
+  id: Schema.optionalKey(Id)
+})
 
 const workflow_ids = {
+  /** The workflow's artifact, in place of `artifact_id`. */
   artifact: Schema.optionalKey(Named),
+  /** The variant of the workflow, in place of `variant_id`. */
   variant: Schema.optionalKey(Named),
+  /** The revision of the variant, in place of `revision_id`. */
   revision: Schema.optionalKey(Named)
 }
 const workflow = {
+  /** The id of the workflow's artifact. */
   artifact_id: Schema.optionalKey(Id),
+  /** The id of the variant that runs. */
   variant_id: Schema.optionalKey(Id),
+  /** The name of the variant that runs. */
   variant_name: Schema.optionalKey(Id),
+  /** The id of the revision that runs. */
   revision_id: Schema.optionalKey(Id),
+  /** The id of the variant's latest revision. */
   latest_revision_id: Schema.optionalKey(Id),
+  /** The version of the revision: a number or a text. */
   version: Schema.optionalKey(Schema.Union([Id, Schema.Int])),
+  /** True = the revision was not committed. */
   is_draft: Schema.optionalKey(Schema.Boolean),
   ...workflow_ids
 }
-const trace = { trace_id: Schema.optionalKey(Id), span_id: Schema.optionalKey(Id) }
+const trace = {
+  /** The id of the platform's trace. */
+  trace_id: Schema.optionalKey(Id),
+  /** The id of the span from which the run is started. */
+  span_id: Schema.optionalKey(Id)
+}
 
 /** An id may be given in either form: `workflow.variant_id` and `workflow.variant.id` are the same one. */
 export const HostContext = Schema.Struct({
+  /** The workflow that the run is of. Absent = none. */
   workflow: Schema.optionalKey(Schema.Struct(workflow)),
+  /** The trace of the platform in which the run is. Absent = none. */
   trace: Schema.optionalKey(Schema.Struct(trace)),
+  /** The id of the user's session. Absent = none. */
   session_id: Schema.optionalKey(Id),
+  /** The user's session, in place of `session_id`. */
   session: Schema.optionalKey(Named)
 })
 export interface HostContext extends Schema.Schema.Type<typeof HostContext> {}

@@ -4,6 +4,7 @@
  */
 import { Result } from "effect"
 import type { Json } from "../value/Canonical.ts"
+import { inUnicodeMode } from "../schema/PatternSyntax.ts"
 import { linearPattern } from "../schema/LinearPattern.ts"
 import type { JsonObject } from "./BodyPath.ts"
 import { isJsonObject, listOf, memberOf } from "./BodyPath.ts"
@@ -93,11 +94,11 @@ const withoutAnswers = (schema: JsonObject): JsonObject => {
 
 const isType = (value: Json): boolean => typeof value === "string" && types.has(value)
 
-/** Whether a pattern can be checked: it runs in linear time, and has no escapes that are none in Unicode mode (`\-`). */
+/** Whether a pattern can be checked: it runs in linear time, and has a form for Unicode mode. */
 const isPattern = (value: Json): boolean =>
   typeof value === "string" &&
   Result.isSuccess(linearPattern(value)) &&
-  Result.isSuccess(Result.try(() => new RegExp(value, "u")))
+  Result.isSuccess(Result.try(() => new RegExp(inUnicodeMode(value), "u")))
 
 const isObjectValue = (value: Json): boolean => typeof value === "object" && value !== null
 
@@ -125,6 +126,7 @@ const converted = (value: Json, dialect: Dialect): Json => {
   const members = Object.entries(withoutAnswers(value)).flatMap(
     ([name, member]): Array<readonly [string, Json]> => {
       if (isLeftOut(name, member, value)) return []
+      if (name === "pattern") return [[name, inUnicodeMode(String(member))]]
       if (name === "$ref" && typeof member === "string") {
         return [[name, member.replace(definitions_place, definitions_at)]]
       }

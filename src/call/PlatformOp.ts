@@ -151,14 +151,17 @@ const ops_max = 1_000
 export const OpHandler = Schema.Literals(["tools.agenta.read_config", "tools.agenta.test_run"])
 export type OpHandler = typeof OpHandler.Type
 
+/** An operation of the host platform that becomes a tool. */
 export const PlatformOp = Schema.Struct({
   /** The name that models use; the stable id is `tools.agenta.<op>`. */
   op: Schema.String.check(
     Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { expected: "1 to 64 letters, digits, _ or -" })
   ),
+  /** What the model reads, 1 to 4,000 characters. */
   description: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(4_000)),
   /** The endpoint. Absent = there is none, and a handler answers. */
   method: Schema.optionalKey(CallMethod),
+  /** The path of the endpoint. Given with `method`. */
   path: Schema.optionalKey(CallPath),
   /** The platform's handler that answers, by one call of the gateway whose arguments are the assembled body. */
   handler: Schema.optionalKey(OpHandler),
@@ -174,6 +177,7 @@ export const PlatformOp = Schema.Struct({
   bind: Schema.optionalKey(Bindings),
   /** Bound fields by which the endpoint refuses a run whose view of the platform is out of date. */
   precondition: Schema.optionalKey(Bindings),
+  /** The path of the body at which the model's arguments are placed. Absent = at its root. */
   args_into: Schema.optionalKey(PathText),
   /** Parameters of the query, such as `{ dry_run: "dry_run" }`; each is taken out of the body. */
   query: Schema.optionalKey(QueryFields),
@@ -188,7 +192,10 @@ export const PlatformOp = Schema.Struct({
   allow_nested_bind: Schema.optionalKey(Schema.Boolean),
   /** True = the endpoint only reads. Absent = it may write. */
   read_only: Schema.optionalKey(Schema.Boolean),
-  ...repeating,
+  /** True = the endpoint takes each `Idempotency-Key` once, so a lost call is sent again. Absent = its outcome is unknown. */
+  idempotent: repeating.idempotent,
+  /** How often one call is attempted, always with its key. More than once needs `idempotent` or `read_only`. Absent = once. */
+  retry: repeating.retry,
   /** Absent = a read is allowed, and a person is asked about anything else. */
   default_permission: Schema.optionalKey(PermissionSchema),
   /** `true` stands for the default permission `ask`. */

@@ -15,6 +15,7 @@ import { truncateUnits } from "../value/CutText.ts"
 export class ToolConfigRefused extends Schema.TaggedError<ToolConfigRefused>()(
   "ToolConfigRefused",
   {
+    /** What kind of mistake it is. */
     reason: Schema.Literals([
       "InvalidToolConfig",
       "InvalidPlatformOp",
@@ -28,6 +29,7 @@ export class ToolConfigRefused extends Schema.TaggedError<ToolConfigRefused>()(
     ]),
     /** The tool's name, or its place in the list. */
     tool: Schema.String,
+    /** What is wrong with it, and what to write instead. */
     message: Schema.String
   }
 ) {}
@@ -57,38 +59,64 @@ const Text = Schema.String.check(Schema.isMaxLength(4_000))
 
 /** The members that every type accepts. `needs_approval: true` stands for the permission `ask`. */
 const common = {
+  /** Whether calls are allowed, ask a person, or are denied. Absent = what the tool's side effects say. */
   permission: Schema.optionalKey(Permission),
+  /** True = calls ask a person, as `permission: "ask"`. */
   needs_approval: Schema.optionalKey(Schema.Boolean)
-}
+} as const
 /** The members of a type whose name, description and schema the configuration may give. */
 const described = {
   ...common,
+  /** The name that the model uses: 1 to 64 letters, digits, `_` or `-`. */
   name: Schema.optionalKey(Name),
+  /** What the model reads, at most 4,000 characters. */
   description: Schema.optionalKey(Text),
+  /** JSON Schema of the arguments. Absent = any object. */
   input_schema: Schema.optionalKey(WrittenSchema)
-}
-const named = { ...described, name: Name }
+} as const
+const named = {
+  ...described,
+  /** The name that the model uses: 1 to 64 letters, digits, `_` or `-`. */
+  name: Name
+} as const
 
 /** A tool that is registered in the runtime, or one of those that it includes without being registered. */
-const BuiltinTool = Schema.Struct({ ...common, type: Schema.Literal("builtin"), name: Name })
+const BuiltinTool = Schema.Struct({
+  ...common,
+  /** A tool of this runtime. */
+  type: Schema.Literal("builtin"),
+  /** Its plain name. */
+  name: Name
+})
 
 /** An action of a provider, which the platform's gateway runs with its own secrets. */
 const GatewayTool = Schema.Struct({
   ...described,
+  /** An action of a provider, run by the platform's gateway. */
   type: Schema.Literal("gateway"),
+  /** The provider of the gateway. Absent = `composio`. */
   provider: Schema.optionalKey(Part),
+  /** The integration, such as `github`. */
   integration: Part,
+  /** The action of the integration. */
   action: Part,
+  /** The connection whose secrets the gateway uses. */
   connection: Part,
   /** Absent = it may write. */
   read_only: Schema.optionalKey(Schema.Boolean),
-  ...repeating
+  /** True = the endpoint takes each `Idempotency-Key` once, so a lost call is sent again. Absent = its outcome is unknown. */
+  idempotent: repeating.idempotent,
+  /** How often one call is attempted, always with its key. More than once needs `idempotent` or `read_only`. Absent = once. */
+  retry: repeating.retry
 })
 
 const CodeTool = Schema.Struct({
   ...named,
+  /** A script that runs in a process of its own. */
   type: Schema.Literal("code"),
+  /** The name of what runs the script. */
   runtime: Schema.optionalKey(Text),
+  /** The text of the script, at most 262,144 characters. */
   script: Schema.String.check(Schema.isMaxLength(262_144)),
   /** The names of the secrets that its process is given. */
   secrets: Schema.optionalKey(Schema.Array(Name).check(Schema.isMaxLength(64)))
@@ -97,6 +125,7 @@ const CodeTool = Schema.Struct({
 /** A tool whose results the client of the conversation gives, such as a browser. */
 const ClientTool = Schema.Struct({
   ...named,
+  /** A tool whose results the client of the conversation gives. */
   type: Schema.Literal("client"),
   /** JSON Schema of the result. Absent = any JSON. */
   output_schema: Schema.optionalKey(WrittenSchema),
@@ -111,14 +140,20 @@ const ClientTool = Schema.Struct({
 /** A workflow that is stored on the platform, as a tool. */
 const ReferenceTool = Schema.Struct({
   ...described,
+  /** A workflow that is stored on the platform. */
   type: Schema.Literal("reference"),
   /** Absent = variant. */
   ref_by: Schema.optionalKey(Schema.Literals(["variant", "environment"])),
+  /** The name of the workflow. */
   slug: Part,
   /** The version of the variant. Absent = its latest revision. */
   version: Schema.optionalKey(Part),
+  /** The environment whose revision runs, with `ref_by: "environment"`. */
   environment: Schema.optionalKey(Part),
-  ...repeating
+  /** True = the endpoint takes each `Idempotency-Key` once, so a lost call is sent again. Absent = its outcome is unknown. */
+  idempotent: repeating.idempotent,
+  /** How often one call is attempted, always with its key. More than once needs `idempotent` or `read_only`. Absent = once. */
+  retry: repeating.retry
 }).check(
   Schema.makeFilter(({ environment, ref_by = "variant", version }) => {
     if (ref_by === "variant") {
@@ -132,7 +167,9 @@ const ReferenceTool = Schema.Struct({
 /** An endpoint of the platform, by its name in the catalogue. */
 const PlatformTool = Schema.Struct({
   ...common,
+  /** An endpoint of the platform. */
   type: Schema.Literal("platform"),
+  /** Its name in the catalogue, 1 to 200 characters. */
   op: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
 })
 
@@ -144,8 +181,11 @@ const GatewayRef = Schema.String.check(
 /** A tool that a host has resolved, either to the request that the runtime sends or to a reference of the gateway. */
 export const CallbackTool = Schema.Struct({
   ...named,
+  /** A tool that the host has resolved. */
   kind: Schema.Literal("callback"),
+  /** The request that the runtime sends. Either this or `callRef`. */
   call: Schema.optionalKey(CallDescriptor),
+  /** The reference that the gateway resolves, at most 1,000 characters. Either this or `call`. */
   callRef: Schema.optionalKey(GatewayRef),
   /** JSON Schema of the whole body. Absent = it follows from `input_schema`, and fixed and bound fields may be anything. */
   request_schema: Schema.optionalKey(WrittenSchema),
@@ -153,7 +193,10 @@ export const CallbackTool = Schema.Struct({
   allow_nested_bind: Schema.optionalKey(Schema.Boolean),
   /** Absent = it may write. */
   read_only: Schema.optionalKey(Schema.Boolean),
-  ...repeating
+  /** True = the endpoint takes each `Idempotency-Key` once, so a lost call is sent again. Absent = its outcome is unknown. */
+  idempotent: repeating.idempotent,
+  /** How often one call is attempted, always with its key. More than once needs `idempotent` or `read_only`. Absent = once. */
+  retry: repeating.retry
 }).check(
   Schema.makeFilter(
     ({ call, callRef }) =>
@@ -178,6 +221,7 @@ export type CodeTool = typeof CodeTool.Type
 export type GatewayTool = typeof GatewayTool.Type
 export type ReferenceTool = typeof ReferenceTool.Type
 export type PlatformTool = typeof PlatformTool.Type
+/** A tool as a host configures it; `type` says which kind, or `kind` of one that is resolved. */
 export type ToolConfig =
   | BuiltinTool
   | GatewayTool

@@ -20,7 +20,9 @@ export type Capability = typeof Capability.Type
 
 /** A capability in its two parts; `scope` null = unscoped. */
 export interface Claim {
+  /** The part before the colon. */
   readonly name: string
+  /** The part behind the colon; null = unscoped. */
   readonly scope: string | null
 }
 
@@ -73,6 +75,7 @@ export const requiredCapabilities = (requires: Requires): ReadonlyArray<string> 
 
 /** The capabilities of an agent: a fixed value, made before its first run. */
 export interface Grants {
+  /** What was granted, in its two parts. */
   readonly granted: ReadonlyArray<Claim>
   /** A grant without a scope covers nothing; otherwise it covers its name with any scope. */
   readonly default_deny: boolean

@@ -63,6 +63,7 @@ export const bindings_max = 16
 
 /** The conversation already has the greatest number of bindings. */
 export class BindingsFull extends Schema.TaggedError<BindingsFull>()("BindingsFull", {
+  /** The conversation that has them. */
   conversation: Schema.String
 }) {
   override get message(): string {

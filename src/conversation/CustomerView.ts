@@ -6,9 +6,11 @@
 import type { ToolFailure } from "../error/ToolError.ts"
 import { failureTextForUser } from "../error/ToolError.ts"
 import type { ApprovalPayload } from "../approval/Approval.ts"
-import type { ApprovalId, CallId, FrameId } from "../value/Ids.ts"
+import type { ApprovalId, CallId, ConversationId, FrameId } from "../value/Ids.ts"
 import type { NoticeContent } from "../delivery/Notice.ts"
 import { frameDepth, frameOpenedBy, rootFrame, AgentName } from "../value/Ids.ts"
+import { guard_refused } from "../run/GuardVerdict.ts"
+import { budget_reason } from "../cost/Budget.ts"
 import type { Source } from "../run/ProviderWork.ts"
 import type {
   ApprovalRequested,
@@ -21,15 +23,23 @@ import type {
 import type { WorkspaceAgentAuthorization } from "../permission/Authorization.ts"
 import type { Principal } from "../principal/Principal.ts"
 import type { FilePart, Part } from "./Part.ts"
-import type { Conversation, ConversationMessage, InitiatedBy } from "./Conversation.ts"
+import type {
+  Conversation,
+  ConversationItem,
+  ConversationMessage,
+  InitiatedBy
+} from "./Conversation.ts"
+import { ConversationNotFound } from "./Conversation.ts"
 import { Schema, Struct } from "effect"
-import type { NotEntitled } from "../principal/NotEntitled.ts"
+import type { Branch } from "../run/Branch.ts"
+import { NotEntitled } from "../principal/NotEntitled.ts"
 import type { RightName } from "../principal/Rights.ts"
 import { isLimitedToOwn, ownRefusal } from "../principal/Rights.ts"
 import { defined } from "../value/PlainObject.ts"
 
 /** A customer named an agent that is not open to customers. The error does not say whether that agent exists. */
 export class NotForCustomers extends Schema.TaggedError<NotForCustomers>()("NotForCustomers", {
+  /** The agents that are open to customers. */
   customer_agents: Schema.Array(AgentName)
 }) {
   override get message(): string {
@@ -61,8 +71,24 @@ export const isOpenTo = (
 ): boolean => !isLimitedToOwn(by, right) || begun_by === by.id
 
 /**
+ * How the ids begin under which a customer may begin conversations: with its own id and a colon, so that nobody's id is taken, found
+ * out or used again by somebody else. A character of its id that ids of conversations cannot have, or a colon, stands there as `~`
+ * and the four hexadecimal digits of each of its UTF-16 units: `auth0|7` begins `auth0~007c7:`.
+ */
+export const ownPrefix = ({ id }: Pick<Principal, "id">): string =>
+  `${id.replaceAll(/[^A-Za-z0-9._@-]/g, (unit) => `~${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)}:`
+
+/** Whether the id is one under which this customer may begin a conversation. */
+export const isOwnName = (by: Principal, id: ConversationId): boolean =>
+  id.startsWith(ownPrefix(by)) && id.length > ownPrefix(by).length
+
+/** The error of a customer's message that names a conversation which is not its own, whether there is one or not. */
+export const notItsOwn = (by: Principal, id: ConversationId): ConversationNotFound =>
+  new ConversationNotFound({ id, begins: `${ownPrefix(by)}NAME` })
+
+/**
  * The error if the message has a member that customers may not set; undefined = it has none. The answer schema is part of the
- * instructions, tools trust the context, and a conversation that a customer did not begin may be handed over to agents for staff.
+ * instructions, tools trust the context, the metadata is the application's, and a conversation that a customer did not begin may be handed over to agents for staff.
  */
 export const messageRefusal = (
   by: Principal,
@@ -70,12 +96,16 @@ export const messageRefusal = (
     readonly answer_schema?: unknown
     readonly context?: unknown
     readonly initiated_by?: InitiatedBy | undefined
+    readonly metadata?: unknown
   }
 ): NotEntitled | undefined => {
-  const { answer_schema, context, initiated_by = "customer" } = message
-  const isPlain =
-    answer_schema === undefined && context === undefined && initiated_by === "customer"
-  return isPlain || !isLimitedToOwn(by, "send") ? undefined : ownRefusal(by, "send")
+  const { answer_schema: answer, context, initiated_by = "customer", metadata } = message
+  const given = Object.entries({ answer, context, metadata }).find(
+    ([, value]) => value !== undefined
+  )
+  const member = given?.[0] ?? (initiated_by === "customer" ? undefined : "initiated_by")
+  if (member === undefined || !isLimitedToOwn(by, "send")) return undefined
+  return new NotEntitled({ principal: by.id, needs: ownRefusal(by, "send").needs, member })
 }
 
 /** A failure in words for end users. It contains no tool name, no argument of a call and no error kind. */
@@ -92,6 +122,8 @@ export type CustomerEvent =
       readonly _tag: "RunAccepted"
       readonly message: string
       readonly parts?: ReadonlyArray<Part>
+      /** Absent = the message follows the one before it. */
+      readonly branch?: Branch
     }
   | {
       readonly _tag: "ModelTurned"
@@ -122,14 +154,16 @@ export type CustomerEvent =
   | { readonly _tag: "HandedOff"; readonly to: AgentName }
   | { readonly _tag: "RunStopping"; readonly status: EndStatus }
   /**
-   * The run ended. `reason` repeats the status, because the real reason may be a person's own words. The text is empty unless
-   * the run completed.
+   * The run ended. `reason` repeats the status, because the real reason may be a person's own words, except `budget`. The text is
+   * empty unless the run completed, or a guard refused it: then it says why.
    */
   | {
       readonly _tag: "RunEnded"
       readonly status: EndStatus
       readonly reason: string
       readonly text: string
+      /** What to tell the customer where a budget ended the run; its `reason` is `budget` then. */
+      readonly message?: string
       /** The agent that answered, if it is not the one that the conversation began with. */
       readonly agent?: AgentName
       readonly finish?: CustomerFinish
@@ -217,13 +251,27 @@ const asked = ({ approval, approvers, expires_at, payload }: ApprovalRequested):
       }
     : { _tag: "ApprovalRequested" }
 
+const used_up = "What may be used here is used up for now. Please try again later."
+
 export const customerEnd = (event: RunEnded) => {
-  const { finish, status, text } = event
+  const { finish, reason, status, text } = event
+  // What a guard says of its refusal is for the sender.
+  const told = reason === guard_refused ? text : ""
   const ended = { _tag: "RunEnded", status, reason: status } as const
   return status === "complete"
     ? { ...ended, text, ...ofAnswer(event) }
-    : { ...ended, text: "", ...ofFinish(finish) }
+    : { ...ended, text: told, ...ofFinish(finish), ...ofBudget(event) }
 }
+
+/** What a customer reads of a question: neither what is asked, nor who decides it and why. */
+const customer_texts: Partial<Record<NoticeContent["kind"], string>> = {
+  question: "A person is asked to decide.",
+  settled: "The question is closed."
+}
+
+/** Not which budget it was, whose, or how much it has: a tenant's is none of a customer's business. */
+const ofBudget = ({ reason, status }: RunEnded) =>
+  status === "failed" && reason === budget_reason ? { reason, message: used_up } : undefined
 
 /**
  * A notice, or what a channel delivers of it, for a customer: without the ids of the run and the approval, and of a question only
@@ -233,7 +281,12 @@ export const customerNotice = <N extends NoticeContent>({
   approval: _approval,
   run_id: _run_id,
   ...notice
-}: N) => (notice.kind === "question" ? { ...notice, text: "A person is asked to decide." } : notice)
+}: N) => {
+  const text = customer_texts[notice.kind]
+  return text === undefined ? notice : { ...notice, text }
+}
+
+const branchOf = ({ after, replaces }: Branch): Branch => ({ replaces, after })
 
 const partsIn = ({ parts }: { readonly parts?: ReadonlyArray<Part> }) =>
   defined({ parts: parts?.map(partOf) })
@@ -242,7 +295,12 @@ const partsIn = ({ parts }: { readonly parts?: ReadonlyArray<Part> }) =>
 export const customerEvent = (event: RunEvent): CustomerEvent | undefined => {
   switch (event._tag) {
     case "RunAccepted":
-      return { _tag: "RunAccepted", message: event.message, ...partsIn(event) }
+      return {
+        _tag: "RunAccepted",
+        message: event.message,
+        ...partsIn(event),
+        ...defined({ branch: event.branch && branchOf(event.branch) })
+      }
     case "ModelTurned": {
       const { finish, frame, step, text } = event
       // A turn without a text only has calls, or is empty.
@@ -277,22 +335,49 @@ export const isForCustomers = (frame: FrameId, kind: "text" | "reasoning" | "out
   kind === "text" && frame === rootFrame
 
 /**
- * Whether a customer sees a file: those of messages and answers, but not those of tool results, which customers do not see
- * either.
+ * Whether a customer sees a file: those of messages and answers, among them those that a tool attached for the customer, but not
+ * other files of tool results, which customers do not see either.
  */
 export const isFileForCustomers = (as: "upload" | "message" | "result" | "answer"): boolean =>
   as === "message" || as === "answer"
 
 /** The form that a customer sees; undefined = a customer does not see it. */
 export const customerMessage = (message: ConversationMessage): ConversationMessage | undefined => {
-  const { channel_origin, content, conversation, created_at, role, run_id, seq } = message
+  const {
+    channel_origin,
+    content,
+    conversation,
+    created_at,
+    imported,
+    role,
+    run_id,
+    seq,
+    superseded
+  } = message
   if (role !== "user" && role !== "assistant") return undefined
-  const answer = { ...defined({ run_id }), ...ofAnswer(message), ...partsIn(message) }
+  const answer = {
+    ...defined({ run_id, imported, superseded }),
+    ...ofAnswer(message),
+    ...partsIn(message)
+  }
   return { conversation, seq, role, content, channel_origin, ...answer, created_at }
 }
 
 export const customerConversation = (conversation: Conversation): Conversation =>
   Struct.pick(conversation, ["id", "tenant", "address", "initiated_by", "created_at"])
+
+/** As `customerConversation`, in a list. */
+export const customerConversationItem = (item: ConversationItem): ConversationItem => {
+  const { active_at, cursor, last_message, messages, status, title } = item
+  return {
+    ...customerConversation(item),
+    ...defined({ title, last_message }),
+    status: status === "quarantined" ? "processing" : status,
+    messages,
+    active_at,
+    cursor
+  }
+}
 
 /** Stands for a person whose id customers are not shown. */
 export const other_person = "another person"

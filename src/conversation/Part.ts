@@ -32,18 +32,42 @@ const FileType = Schema.Literals(["image", "audio", "file"])
 type FileType = typeof FileType.Type
 
 /** A file whose bytes are in the file store, under the tenant and this digest. */
-export const FilePart = Schema.Struct({
-  type: FileType,
-  digest: FileDigest,
-  media_type: MediaType,
-  /** In bytes. */
-  size: Schema.Int,
-  name: Schema.optionalKey(FileName)
-})
-export interface FilePart extends Schema.Schema.Type<typeof FilePart> {}
+export class FilePart extends Schema.Opaque<FilePart>()(
+  Schema.Struct({
+    /** Whether a model is shown it as an image, as audio or as a file. */
+    type: FileType,
+    /** SHA-256 of the bytes, hex: names the file in `file`. */
+    digest: FileDigest,
+    /** Such as `image/png`. */
+    media_type: MediaType,
+    /** In bytes. */
+    size: Schema.Int,
+    /** A plain file name. Absent = it has none. */
+    name: Schema.optionalKey(FileName)
+  })
+) {}
+
+/** A file with its bytes. */
+export class StoredFile extends Schema.Opaque<StoredFile>()(
+  Schema.Struct({
+    ...FilePart.fields,
+    /** The bytes. */
+    data: Schema.Uint8Array
+  })
+) {}
+
+/** A file of a call's result. Only one `for_customer` is a file of the answer too; customers see nothing of others. */
+export class ResultFile extends Schema.Opaque<ResultFile>()(
+  Schema.Struct({
+    ...FilePart.fields,
+    for_customer: Schema.optionalKey(Schema.Literal(true))
+  })
+) {}
 
 /** A text between files. */
-const TextPart = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
+export class TextPart extends Schema.Opaque<TextPart>()(
+  Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
+) {}
 
 export const Part = Schema.Union([TextPart, FilePart])
 export type Part = typeof Part.Type
@@ -76,9 +100,22 @@ export interface FileInput {
   readonly name?: string
 }
 
+/** A file that a tool attaches to its result. */
+export interface AttachedFile extends FileInput {
+  /**
+   * `customer`: the file is one of the answer too, and a customer that may read the conversation can fetch it. Absent = it is for the
+   * model and for staff; customers see neither the file nor its name and size.
+   */
+  readonly for?: "customer"
+}
+
 /** The part type for a file of this media type. */
 export const fileTypeOf = (media_type: string): FileType =>
   media_type.startsWith("image/") ? "image" : media_type.startsWith("audio/") ? "audio" : "file"
+
+/** The same bytes under the same name. */
+export const isSameFile = (a: FilePart, b: FilePart): boolean =>
+  a.digest === b.digest && a.name === b.name
 
 export const isFile = (part: Part): part is FilePart => part.type !== "text"
 
@@ -102,6 +139,7 @@ export const fileTokens = ({ size, type }: FilePart): number =>
 
 /** The file has more than `bytes_max` bytes. */
 export class FileTooLarge extends Schema.TaggedError<FileTooLarge>()("FileTooLarge", {
+  /** The most bytes of one file. */
   bytes_max: Schema.Int
 }) {
   override get message(): string {
@@ -111,6 +149,7 @@ export class FileTooLarge extends Schema.TaggedError<FileTooLarge>()("FileTooLar
 
 /** With this file, the tenant's files, or those that its customers brought, would have more than `bytes_max` bytes together. */
 export class FilesFull extends Schema.TaggedError<FilesFull>()("FilesFull", {
+  /** The most bytes of all of them. */
   bytes_max: Schema.Int,
   /** Whose files the bound is for. Absent = all of the tenant's. */
   share: Schema.optionalKey(Schema.Literals(["customer", "customers"]))
@@ -138,6 +177,7 @@ export class DigestMismatch extends Schema.TaggedError<DigestMismatch>()("Digest
 
 /** The tenant has no file with this digest, or the caller may not read it. */
 export class FileNotFound extends Schema.TaggedError<FileNotFound>()("FileNotFound", {
+  /** The digest that was asked for. */
   digest: Schema.String
 }) {
   override get message(): string {

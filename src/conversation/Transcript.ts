@@ -13,27 +13,55 @@ import type { FilePart, Part } from "./Part.ts"
 import { isFile } from "./Part.ts"
 import { beginningOf, truncateUnits, isBeyondBytes } from "../value/CutText.ts"
 
+/** What a model is shown of a conversation: a message, a turn, or the result of a call. */
 export type TranscriptEntry =
-  | { readonly role: "user"; readonly text: string; readonly parts?: ReadonlyArray<Part> }
   | {
-      readonly role: "assistant"
+      /** What a person or another agent said. */
+      readonly role: "user"
+      /** The text of the message. */
       readonly text: string
+      /** Its files and the texts between them, behind the text. Absent = none. */
+      readonly parts?: ReadonlyArray<Part>
+    }
+  | {
+      /** A turn of a model. */
+      readonly role: "assistant"
+      /** What the model said. */
+      readonly text: string
+      /** The calls that it proposed. */
       readonly calls: ReadonlyArray<ProposedCall>
+      /** What goes back to its provider with the turn. Absent = nothing. */
       readonly reasoning?: ReadonlyArray<Reasoning>
+      /** The order of text, reasoning and calls. Absent = reasoning, then text, then calls. */
       readonly parts?: ReadonlyArray<TurnPart>
+      /** The provider and model of the turn. Absent = not known. */
       readonly origin?: string
+      /** Files that the model made. Absent = none. */
       readonly files?: ReadonlyArray<FilePart>
     }
   | {
+      /** The result of a call. */
       readonly role: "tool"
+      /** The call. */
       readonly call: CallId
+      /** The model's own id for the call. */
       readonly model_id: string
+      /** The tool's name as the model called it. */
       readonly name: string
+      /** How the call ended. */
       readonly outcome: Outcome
       /** The arguments with which a person replaced the model's. */
-      readonly modified?: { readonly by: string; readonly arguments: unknown } | undefined
+      readonly modified?:
+        | {
+            /** Who replaced them. */
+            readonly by: string
+            /** The arguments that the call ran with. */
+            readonly arguments: unknown
+          }
+        | undefined
       /** True = `outcome` is the model's copy of the tool's outcome: cleaned, cut, or replaced by a note. */
       readonly copy?: true
+      /** Files that the tool attached. Absent = none. */
       readonly files?: ReadonlyArray<FilePart> | undefined
       /** The earlier call whose result this is. */
       readonly repeats?: Repeats | undefined
@@ -116,14 +144,9 @@ const textWithout = (
         ? sanitiseText(failureTextForModel(outcome.error))
         : cleanText(failureTextForModel(outcome.error), tool)
     case "Denied":
-      return denied(
-        "APPROVAL_DENIED",
-        cleanText(`${outcome.by} denied this call: ${outcome.reason}.`)
-      )
+      return denied("APPROVAL_DENIED", cleanText(`a person denied this call: ${outcome.reason}.`))
     case "Revised":
-      return cleanText(
-        `revision_requested: ${outcome.by} asks for another proposal: ${outcome.note}`
-      )
+      return cleanText(`revision_requested: a person asks for another proposal: ${outcome.note}`)
     case "Expired":
       return denied("APPROVAL_EXPIRED", "the approval timed out: nobody answered in time.")
     case "Cancelled":
@@ -145,5 +168,5 @@ export const resultText = (entry: Extract<TranscriptEntry, { role: "tool" }>): s
   const capped = entry.repeats === undefined ? copy : `${repeatedText(entry.repeats)} ${copy}`
   return entry.modified === undefined
     ? capped
-    : `${cleanText(entry.modified.by)} changed the arguments to ${JSON.stringify(sanitiseTexts(entry.modified.arguments as Json))}. Result: ${capped}`
+    : `A person changed the arguments to ${JSON.stringify(sanitiseTexts(entry.modified.arguments as Json))}. Result: ${capped}`
 }

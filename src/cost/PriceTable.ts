@@ -65,7 +65,9 @@ export interface PriceTable extends Schema.Schema.Type<typeof PriceTable> {}
 
 /** An invalid price table; it ends the start. `entry` is the entry at fault, or empty for the table's head. */
 export class MisdeclaredPrice extends Schema.TaggedError<MisdeclaredPrice>()("MisdeclaredPrice", {
+  /** The entry at fault, such as its model; empty for the table's head. */
   entry: Schema.String,
+  /** What is wrong with it, and what to write instead. */
   message: Schema.String
 }) {}
 
@@ -86,8 +88,11 @@ interface Pattern {
 
 /** A checked price table with its patterns compiled. */
 export interface Prices {
+  /** The version of the table, which each cost has. */
   readonly version: string
+  /** The currency of all its prices, such as `EUR`. */
   readonly currency: string
+  /** The prices of models whose name has no `*`. */
   readonly exact: ReadonlyMap<string, Rate>
   /** The most specific first. */
   readonly patterns: ReadonlyArray<Pattern>
@@ -245,6 +250,27 @@ const amount = (rate: Rate, usage: Usage): BigDecimal.BigDecimal => {
   return BigDecimal.make(sum.value, sum.scale + 6)
 }
 
+/** The most that a turn of one of these models may cost, as a decimal text; undefined = none of them has a price. */
+export const worstCost = (
+  prices: Prices,
+  models: ReadonlyArray<string>,
+  input_tokens: number,
+  output_tokens: number
+): string | undefined => {
+  const rates = (models.length === 0 ? [""] : models).flatMap(
+    (model) => rateFor(prices, model) ?? []
+  )
+  const [first, ...more] = rates.flatMap((rate) =>
+    // All of the input, and all of the output, as its dearest part.
+    [0, input_tokens].flatMap((cache_write_tokens) =>
+      [0, output_tokens].map((reasoning_tokens) =>
+        amount(rate, { input_tokens, output_tokens, cache_write_tokens, reasoning_tokens })
+      )
+    )
+  )
+  return first && decimalText(more.reduce((most, each) => BigDecimal.max(most, each), first))
+}
+
 /**
  * The cost of one turn, at the price of the model that answered, or else of the one that was requested, with the uses of the
  * provider's tools. A turn whose model or use has no price, or that has no usage, is unpriced: it never counts as free.
@@ -253,8 +279,11 @@ export const costOf = (
   prices: Prices,
   agent: AgentName,
   turn: {
+    /** The model that answered. Absent = not known. */
     readonly model?: string
+    /** What it counted. Absent = nothing, so the turn is unpriced. */
     readonly usage?: Usage
+    /** The provider's own tools that ran in the turn. Absent = none. */
     readonly ran?: ReadonlyArray<ProviderRan>
   },
   requested: string | undefined

@@ -28,28 +28,30 @@ export interface ModelSpent {
 export type Spend = (spent: ModelSpent) => void
 
 /** One turn of a model, or several that were merged into one entry. */
-export const ModelUse = Schema.Struct({
-  /** Empty = not reported. */
-  model: Schema.String,
-  /** Absent = one. */
-  turns: Schema.optionalKey(Schema.Int),
-  usage: Schema.optionalKey(Usage),
-  /** Absent where no price table was given. */
-  cost: Schema.optionalKey(TurnCost)
-})
-export interface ModelUse extends Schema.Schema.Type<typeof ModelUse> {}
+export class ModelUse extends Schema.Opaque<ModelUse>()(
+  Schema.Struct({
+    /** Empty = not reported. */
+    model: Schema.String,
+    /** Absent = one. */
+    turns: Schema.optionalKey(Schema.Int),
+    usage: Schema.optionalKey(Usage),
+    /** Absent where no price table was given. */
+    cost: Schema.optionalKey(TurnCost)
+  })
+) {}
 
 /** The most entries of one call; beyond it, uses of the same model are merged. */
 export const uses_max = 32
 
 /** What one call spent, over all its attempts. */
-export const Spending = Schema.Struct({
-  /** The tool's plain name. */
-  tool: Schema.String,
-  /** In the order in which they were reported. */
-  uses: Schema.Array(ModelUse).check(Schema.isMaxLength(uses_max))
-})
-export interface Spending extends Schema.Schema.Type<typeof Spending> {}
+export class Spending extends Schema.Opaque<Spending>()(
+  Schema.Struct({
+    /** The tool's plain name. */
+    tool: Schema.String,
+    /** In the order in which they were reported. */
+    uses: Schema.Array(ModelUse).check(Schema.isMaxLength(uses_max))
+  })
+) {}
 
 const model_length_max = 200
 /** More than any turn has, and small enough that sums of such counts stay exact. */

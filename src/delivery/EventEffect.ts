@@ -67,7 +67,7 @@ export const effectOf = (
     if (Predicate.isPromiseLike(given)) {
       given.then(undefined, () => undefined)
       const message = "Expected what the event causes, at once or as an Effect; this is a promise"
-      return Effect.fail(new InvalidInput({ field, message }))
+      return Effect.fail(new InvalidInput({ field, reason: message }))
     }
     const said = Effect.isEffect(given)
       ? Effect.timeoutOrElse(given as Effect.Effect<unknown, InvalidInput>, {

@@ -120,7 +120,9 @@ export interface ReceivedEvent extends Schema.Schema.Type<typeof ReceivedEvent> 
 
 /** This service does not handle events of this type. */
 export class EventTypeUnknown extends Schema.TaggedError<EventTypeUnknown>()("EventTypeUnknown", {
+  /** The event's type. */
   type: Schema.String,
+  /** The types that are handled. */
   available: Schema.Array(Schema.String)
 }) {
   override get message(): string {
@@ -130,7 +132,9 @@ export class EventTypeUnknown extends Schema.TaggedError<EventTypeUnknown>()("Ev
 
 /** An event with this source and id was received before with different content. */
 export class EventConflict extends Schema.TaggedError<EventConflict>()("EventConflict", {
+  /** The event's source. */
   source: Schema.String,
+  /** The event's id. */
   id: Schema.String
 }) {
   override get message(): string {
@@ -143,7 +147,9 @@ export class EventConflict extends Schema.TaggedError<EventConflict>()("EventCon
  * whether it was received before.
  */
 export class EventOutOfTime extends Schema.TaggedError<EventOutOfTime>()("EventOutOfTime", {
+  /** The event's time, as it was given. */
   time: Schema.String,
+  /** How long events are remembered, in ms. */
   retention_ms: Schema.Int
 }) {
   override get message(): string {

@@ -8,8 +8,11 @@ import { AgentName, ApprovalId, ConversationId, RunId, Tenant, Uuid } from "../v
 export const NoticeId = Uuid.pipe(Schema.brand("NoticeId"))
 export type NoticeId = typeof NoticeId.Type
 
-/** `answer`: an agent answered. `question`: a call waits for a decision. */
-export const NoticeKind = Schema.Literals(["answer", "question"])
+/**
+ * `answer`: an agent answered. `question`: a call waits for a decision. `settled`: a question that was decided, or that nobody can
+ * decide any more; it takes the place of the question.
+ */
+export const NoticeKind = Schema.Literals(["answer", "question", "settled"])
 
 /** The content of a notice, independent of its recipient. */
 export const NoticeContent = Schema.Struct({
@@ -19,7 +22,7 @@ export const NoticeContent = Schema.Struct({
   /** The first 4,000 characters of the text; the conversation has all of it. */
   text: Schema.String,
   run_id: Schema.optionalKey(RunId),
-  /** The approval of a question; absent on an answer. */
+  /** The approval of a question, also of a settled one; absent on an answer. */
   approval: Schema.optionalKey(ApprovalId)
 })
 export interface NoticeContent extends Schema.Schema.Type<typeof NoticeContent> {}

@@ -14,9 +14,10 @@ import {
   Reason
 } from "../approval/Approval.ts"
 import type { PartInput } from "../conversation/Part.ts"
-import { InitiatedBy } from "../conversation/Conversation.ts"
+import { InitiatedBy, Metadata } from "../conversation/Conversation.ts"
 import * as Ids from "../value/Ids.ts"
-import { Principal, Roles } from "../principal/Principal.ts"
+import { logRefusedAct } from "../principal/RefusedActs.ts"
+import { Acting, Principal, Roles } from "../principal/Principal.ts"
 import { CheckedAnswerSchema } from "../run/AnswerSchema.ts"
 import { Nesting, nestingOf } from "../run/Nesting.ts"
 import { CheckedRunContext } from "../run/RunContext.ts"
@@ -71,7 +72,8 @@ const part_expected =
 
 const data_expected = "Expected the bytes (Uint8Array), or base64 of them without a `data:` prefix"
 
-const refuse = (field: string, message: string) => Effect.fail(new InvalidInput({ field, message }))
+const refuse = (field: string, message: string) =>
+  Effect.fail(new InvalidInput({ field, reason: message }))
 
 const readBytes = (data: unknown, field: string): Effect.Effect<Uint8Array, InvalidInput> => {
   const bytes = Result.try(() =>
@@ -188,9 +190,12 @@ export const cursor = inputReader(
 const PrincipalShape = Schema.Struct({
   ...Principal.fields,
   // Checked to be an array, because a text has `includes` too.
-  roles: Roles
+  roles: Roles,
+  via: Schema.optionalKey(Schema.Struct({ ...Acting.fields, roles: Roles }))
 })
-const readPrincipal = inputReader(PrincipalShape)
+const readPrincipal = inputReader(PrincipalShape, {
+  shape: '{ id: "olga", tenant: "default", roles: ["operator"] }'
+})
 
 /** Principals that this module decoded. They cannot be changed, so they need not be decoded again. */
 const decoded = new WeakSet<Principal>()
@@ -208,23 +213,35 @@ export const principal = (value: unknown, field: string): Effect.Effect<Principa
           : readNew(value, field, declared)
       )
 
+const none = { roles: [] }
+
+/** A principal as a plain object, also where it or who acts for it is an instance. */
+const membersOf = (value: unknown): unknown => {
+  if (typeof value !== "object" || value === null) return value
+  const { id, roles, tenant, via } = value as Partial<Principal>
+  const plain = value instanceof Principal ? { id, tenant, roles, ...defined({ via }) } : value
+  return via instanceof Principal ? { ...plain, via: membersOf(via) } : plain
+}
+
 const readNew = Effect.fnUntraced(function* (
   value: unknown,
   field: string,
   declared: DeclaredRoles
 ) {
   const plain = yield* Effect.try({
-    try: () =>
-      value instanceof Principal
-        ? { id: value.id, tenant: value.tenant, roles: value.roles }
-        : value,
-    catch: () => new InvalidInput({ field, message: "it cannot be read" })
+    try: () => membersOf(value),
+    catch: () => new InvalidInput({ field, reason: "it cannot be read" })
   })
   const checked = yield* readPrincipal(plain, field)
-  const unknown = unknownRole(checked.roles, declared)
-  if (unknown !== undefined) {
+  for (const [place, { roles }] of Object.entries({ "": checked, ".via": checked.via ?? none })) {
+    const unknown = unknownRole(roles, declared)
+    if (unknown === undefined) continue
     const [at, message] = unknown
-    return yield* new InvalidInput({ field: `${field}.roles.${at}`, message })
+    return yield* new InvalidInput({ field: `${field}${place}.roles.${at}`, reason: message })
+  }
+  if (checked.via !== undefined && checked.via.tenant !== checked.tenant) {
+    const reason = "it is another tenant's: who acts for somebody is of the same one"
+    return yield* new InvalidInput({ field: `${field}.via.tenant`, reason })
   }
   const read = principalIn(declared, checked)
   decoded.add(read)
@@ -238,7 +255,9 @@ export const entitled = (
 ): Effect.Effect<Principal, InvalidInput | NotEntitled> =>
   Effect.flatMap(principal(value, "by"), (by) => {
     const refusal = rightRefusal(by, right)
-    return refusal === undefined ? Effect.succeed(by) : Effect.fail(refusal)
+    return refusal === undefined
+      ? Effect.succeed(by)
+      : Effect.andThen(logRefusedAct(by, right, refusal), Effect.fail(refusal))
   })
 
 const readDecision = inputReader(AnyDecision, { expected: any_decision_expected })
@@ -264,7 +283,7 @@ export const settlement = (
     read._tag === "Succeeded"
       ? Effect.mapBoth(Effect.fromResult(readJson(read.json, bounds_result)), {
           onSuccess: (): Settlement => read,
-          onFailure: ({ message }) => new InvalidInput({ field: `${field}.json`, message })
+          onFailure: ({ message }) => new InvalidInput({ field: `${field}.json`, reason: message })
         })
       : Effect.succeed(read)
   )
@@ -272,7 +291,9 @@ export const settlement = (
 const key = textUpTo(200).check(Ids.plainText)
 
 /** The text of a message. It has no upper bound at this point, because `send` limits its bytes with an error of its own. */
-const text = Schema.String.check(Schema.isMinLength(1))
+const text = Schema.String.check(
+  Schema.isMinLength(1, { expected: "a text, which is empty only beside `parts` or `replaces`" })
+)
 
 /** The bounds of a message, with the depth and number of values that a schema for answers may have. */
 const message_bounds = { bounds: { depth_max: 64, values_max: 10_000, units_max: 256_000_000 } }
@@ -284,14 +305,16 @@ const messageFields = {
   channel_origin: Schema.optionalKey(key),
   initiated_by: Schema.optionalKey(InitiatedBy),
   answer_schema: Schema.optionalKey(CheckedAnswerSchema),
-  context: Schema.optionalKey(CheckedRunContext)
+  context: Schema.optionalKey(CheckedRunContext),
+  metadata: Schema.optionalKey(Metadata),
+  replaces: Schema.optionalKey(Ids.RunId)
 }
 
 const readMessage = inputReader(
   Schema.Struct({ ...messageFields, nested: Schema.optionalKey(Nesting) }),
   message_bounds
 )
-/** Decodes a message that has parts, whose text may be empty. */
+/** Decodes a message whose text may be empty. */
 const readMessageWithParts = inputReader(
   Schema.Struct({ ...messageFields, text: Schema.String, nested: Schema.optionalKey(Nesting) }),
   message_bounds
@@ -301,12 +324,20 @@ const readMessageWithParts = inputReader(
 export const message = (value: unknown, field: string) => {
   const split = splitParts(value)
   return split === undefined
-    ? readMessage(value, field)
+    ? readWhole(value, field)
     : Effect.gen(function* () {
         const read = yield* readMessageWithParts(split.rest, field)
         return { ...read, parts: yield* readParts(split.parts, `${field}.parts`) }
       })
 }
+
+/** A message without parts. Its text is empty only where the message of the run that it replaces is said again. */
+const readWhole = (value: unknown, field: string) =>
+  Effect.catch(readMessage(value, field), (refused) =>
+    Effect.flatMap(readMessageWithParts(value, field), (read) =>
+      read.replaces === undefined ? Effect.fail(refused) : Effect.succeed(read)
+    )
+  )
 
 const readBaggage = inputReader(
   Schema.Struct({
@@ -316,6 +347,13 @@ const readBaggage = inputReader(
     baggage: Schema.String.check(Schema.isMaxLength(8_192))
   }),
   message_bounds
+)
+
+const traceHeader = Schema.optionalKey(Schema.String.check(Schema.isMaxLength(512)))
+
+/** Decodes the headers of W3C Trace Context; whether their texts are well formed is looked at where they are used. */
+export const traceHeaders = inputReader(
+  Schema.Struct({ traceparent: traceHeader, tracestate: traceHeader })
 )
 
 /** Decodes a message together with the `baggage` header of the request that caused it. */
@@ -328,7 +366,7 @@ export const messageWithBaggage = (value: unknown, field: string) => {
         // The parts are decoded with the message.
         ...defined({ nested, parts: split?.parts as ReadonlyArray<PartInput> | undefined })
       }),
-      onFailure: (problem) => new InvalidInput({ field: `${field}.baggage`, message: problem })
+      onFailure: (problem) => new InvalidInput({ field: `${field}.baggage`, reason: problem })
     })
   )
 }

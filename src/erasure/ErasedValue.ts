@@ -107,7 +107,7 @@ const kept = new Set(
     "_tag tenant agent roles trace_id span_id limits pins nested owner frame call approval authorization finish finish_raw " +
     "usage cost spent model of kind class cause how policy_version approvers tool tool_key tool_digest key on_loss via limit " +
     "status type media_type model_id name server id tier typology source author run tool_name agent_name correlation_id " +
-    "undeclared client context_secrets without permission from to handed_by"
+    "undeclared client context_secrets without permission from to handed_by guard mode on verdict replaces"
   ).split(" ")
 )
 
@@ -175,10 +175,12 @@ class EventEraser {
     const members: Array<[string, unknown]> = []
     const isTurn = "_tag" in value && value._tag === "ModelTurned"
     const isFile = "media_type" in value
+    const isDispatch = "_tag" in value && value._tag === "CallDispatched"
     for (const [name, member] of Object.entries(value)) {
       if (isTurn && this.#eraser.whole && dropped.has(name)) continue
-      // A file's name is a person's text, and a tool's is not.
-      if (kept.has(name) && !(isFile && name === "name")) members.push([name, member])
+      // A file's name is a person's text, and a tool's is not; so is who acted for somebody, and not how a call was sent.
+      const isText = (isFile && name === "name") || (!isDispatch && name === "via")
+      if (kept.has(name) && !isText) members.push([name, member])
       else if (name === "address")
         members.push([name, this.#address(member as Record<string, unknown>)])
       else members.push([name, this.value(name, member)])

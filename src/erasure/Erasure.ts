@@ -39,9 +39,13 @@ const counts = Schema.Record(Schema.String, Schema.Int)
 export const ErasureRecord = Schema.Struct({
   id: ErasureId,
   tenant: Tenant,
-  /** The keyed digest of the subject. */
+  /** The keyed digest of the subject, or of the id of the conversation. */
   subject: Schema.String,
+  /** Absent = of a subject. */
+  of: Schema.optionalKey(Schema.Literal("conversation")),
   by: Schema.String,
+  /** Who acted for `by`. Absent = it acted itself. */
+  via: Schema.optionalKey(Schema.String),
   at: Schema.Int,
   /** Absent = the erasure did not finish and has to be repeated. */
   ended_at: Schema.optionalKey(Schema.Int),
@@ -72,14 +76,14 @@ export const ErasureReport = Schema.Struct({
 }).annotate({ identifier: "ErasureReport" })
 export interface ErasureReport extends Schema.Schema.Type<typeof ErasureReport> {}
 
-/** Runs in the subject's conversations have not ended. Their processes have texts in memory and would write them again. */
+/** Runs in the conversations to erase have not ended. Their processes have texts in memory and would write them again. */
 export class SubjectIsActive extends Schema.TaggedError<SubjectIsActive>()("SubjectIsActive", {
   /** The runs that have not ended, at most 100. */
   runs: Schema.Array(RunId)
 }) {
   override get message(): string {
     return (
-      `${this.runs.length} runs of the subject's conversations are not over: ${this.runs.slice(0, 3).join(", ")}. ` +
+      `${this.runs.length} runs of what is to be erased are not over: ${this.runs.slice(0, 3).join(", ")}. ` +
       "Cancel them, or let them end, and erase again"
     )
   }

@@ -21,6 +21,17 @@ export const subjectEraser = (subject: string, digest: (text: string) => string)
   }
 }
 
+/** The eraser for a conversation as a whole, which names nobody: its id is replaced where it is one. */
+export const conversationEraser = (
+  conversation: string,
+  digest: (text: string) => string
+): RunEraser => ({
+  whole: true,
+  names: () => false,
+  digest,
+  rename: (key) => (key === conversation ? `erased:${digest(key).slice(0, 32)}` : key)
+})
+
 /**
  * Texts of which every text that names the subject contains one (see `soughtTexts`). They are made from the subject's longest
  * word, because the separators between its words may differ.

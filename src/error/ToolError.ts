@@ -19,13 +19,15 @@ export const ToolErrorKind = Schema.Literals([
 export type ToolErrorKind = typeof ToolErrorKind.Type
 
 /** The members of a class of errors, whose kind is `usual` where its author says none. */
-const fieldsOf = (usual: ToolErrorKind) => ({
-  kind: ToolErrorKind.pipe(Schema.withConstructorDefault(Effect.succeed(usual))),
-  /** A stable code for programs, in capitals, for example `APPROVAL_DENIED`. */
-  reason: Schema.optionalKey(Schema.String),
-  /** A sentence for the model; at most 2,000 characters are kept. */
-  message: Schema.String
-})
+const fieldsOf = (usual: ToolErrorKind) =>
+  ({
+    /** What went wrong, one level finer than the class. Absent = the usual kind of the class. */
+    kind: ToolErrorKind.pipe(Schema.withConstructorDefault(Effect.succeed(usual))),
+    /** A stable code for programs, in capitals, for example `APPROVAL_DENIED`. */
+    reason: Schema.optionalKey(Schema.String),
+    /** A sentence for the model; at most 2,000 characters are kept. */
+    message: Schema.String
+  }) as const
 
 /** Wrong arguments or missing context (`invalid_args`). The user may see it; the model can correct the call. */
 export class ToolUserError extends Schema.TaggedError<ToolUserError>()(
@@ -59,6 +61,7 @@ export class ToolTerminalError extends Schema.TaggedError<ToolTerminalError>()(
   fieldsOf("internal")
 ) {}
 
+/** An error of a tool, in one of the four classes. */
 export const ToolError = Schema.Union([
   ToolUserError,
   ToolPolicyError,
@@ -85,14 +88,20 @@ export const ToolErrorClass = Schema.Literals([
 export type ToolErrorClass = typeof ToolErrorClass.Type
 
 /** A tool error as the journal keeps it: plain data, no stack, no cause. */
-export const ToolFailure = Schema.Struct({
-  class: ToolErrorClass,
-  kind: ToolErrorKind,
-  reason: Schema.optionalKey(Schema.String),
-  message: Schema.String,
-  retry_after_ms: Schema.optionalKey(Schema.Int)
-})
-export interface ToolFailure extends Schema.Schema.Type<typeof ToolFailure> {}
+export class ToolFailure extends Schema.Opaque<ToolFailure>()(
+  Schema.Struct({
+    /** The class: what can fix it. */
+    class: ToolErrorClass,
+    /** What went wrong, one level finer than the class. */
+    kind: ToolErrorKind,
+    /** A stable code for programs, in capitals. Absent = none. */
+    reason: Schema.optionalKey(Schema.String),
+    /** A sentence for the model, at most 2,000 characters. */
+    message: Schema.String,
+    /** How long to wait before another try, in ms. Absent = the other side did not say. */
+    retry_after_ms: Schema.optionalKey(Schema.Int)
+  })
+) {}
 
 const message_max = 2_000
 

@@ -20,7 +20,7 @@ import { truncateUnits } from "../value/CutText.ts"
 import { Capability } from "../capability/Capability.ts"
 import type { Json } from "../value/Canonical.ts"
 import { canonical } from "../value/Canonical.ts"
-import { excess_message, firstSchemaIssue, refusalText } from "../schema/SchemaIssues.ts"
+import { firstSchemaIssue, refusalText } from "../schema/SchemaIssues.ts"
 import { bounds_default, isWithinBounds } from "../value/BoundedJson.ts"
 import { AgentName } from "../value/Ids.ts"
 import { isObject } from "../value/PlainObject.ts"
@@ -33,10 +33,13 @@ import { RunLimits } from "../run/RunLimits.ts"
 
 /** An invalid graph: the node and the field at fault, and the fix. */
 export class GraphRefused extends Schema.TaggedError<GraphRefused>()("GraphRefused", {
+  /** The name of the graph, or where it was loaded from. */
   graph: Schema.String,
   /** Absent = the graph as a whole. */
   node: Schema.optionalKey(Schema.String),
+  /** The member at fault. */
   field: Schema.String,
+  /** What is wrong with it, and what to write instead. */
   message: Schema.String
 }) {}
 
@@ -75,11 +78,15 @@ const BrokerNode = Schema.Struct({
   after
 })
 
+/** An agent that runs tools in a fixed order and calls no model. */
 export const GraphSpec = Schema.Struct({
+  /** The name of the agent. */
   name: AgentName,
+  /** What it is for, at most 4,000 characters. Absent = empty. */
   description: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(4_000))),
   /** JSON Schema of the initial state, an object. Absent = any object. */
   input: Schema.optionalKey(Arguments),
+  /** The calls, 1 to 200. Those that do not read one another's results run at the same time. */
   nodes: Schema.Array(Schema.Union([ToolNode, BrokerNode])).check(
     Schema.isMinLength(1),
     Schema.isMaxLength(200)
@@ -91,17 +98,23 @@ export const GraphSpec = Schema.Struct({
 })
 export interface GraphSpec extends Schema.Schema.Type<typeof GraphSpec> {}
 
+/** One call of a graph, with its tool resolved. */
 export interface GraphNode {
+  /** The node's id, unique in its graph. */
   readonly id: string
+  /** The registry key or plain name of its tool. */
   readonly tool: string
   /** Arguments with templates. */
   readonly inputs: Readonly<Record<string, Json>>
   /** Arguments that are passed as they are. */
   readonly literals: Readonly<Record<string, Json>>
+  /** The field of the state that its result is written to. */
   readonly out: string
 }
 
+/** A graph that was checked, in the order in which it runs. */
 export interface ToolGraph {
+  /** The graph as it was declared. */
   readonly spec: GraphSpec
   /** The nodes of one wave run at the same time; the waves run one after the other. */
   readonly waves: ReadonlyArray<ReadonlyArray<GraphNode>>
@@ -110,6 +123,7 @@ export interface ToolGraph {
 }
 
 const out_default = "tool_result"
+/** The tool that a node of the kind `broker` calls. */
 export const broker_key = "nautilus.broker_request@1"
 
 type Written = GraphSpec["nodes"][number]
@@ -139,14 +153,10 @@ const nameOf = (value: unknown): string =>
     ? truncateUnits(value.name, 64)
     : "(unnamed)"
 
-const node_keys = [...Object.keys(ToolNode.fields), ...Object.keys(BrokerNode.fields)]
-
-const issueText = (message: string, field: string, ofNode: boolean): string =>
-  message === excess_message
-    ? `there is no such key.${didYouMean(field, ofNode ? node_keys : Object.keys(GraphSpec.fields))}`
-    : field === "kind"
-      ? "write kind: tool, with id and tool, or kind: broker, with id, agent_id_field, intent_field and output_field"
-      : truncateUnits(message, 300)
+const issueText = (message: string, field: string): string =>
+  field === "kind"
+    ? "write kind: tool, with id and tool, or kind: broker, with id, agent_id_field, intent_field and output_field"
+    : truncateUnits(message, 300)
 
 /** The refusal of a graph of the wrong shape: its first issue, and the node that has it. */
 const misshapen = (value: unknown, issue: SchemaIssue.Issue): GraphRefused => {
@@ -163,7 +173,7 @@ const misshapen = (value: unknown, issue: SchemaIssue.Issue): GraphRefused => {
     nameOf(value),
     index < 0 ? undefined : id === "" ? `nodes.${index}` : id,
     field,
-    issueText(message, field, index >= 0)
+    issueText(message, field)
   )
 }
 

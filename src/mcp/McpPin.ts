@@ -43,7 +43,9 @@ export interface McpPinChange extends Schema.Schema.Type<typeof McpPinChange> {}
 
 /** Another acceptance came first: the pinned definition is not the one that this acceptance was to replace. */
 export class McpPinConflict extends Schema.TaggedError<McpPinConflict>()("McpPinConflict", {
+  /** The namespace of the server. */
   server: Schema.String,
+  /** The tool's name at the server. */
   tool: Schema.String
 }) {
   override get message(): string {
@@ -53,7 +55,9 @@ export class McpPinConflict extends Schema.TaggedError<McpPinConflict>()("McpPin
 
 /** There is no such server, or it has no such tool. */
 export class McpToolNotFound extends Schema.TaggedError<McpToolNotFound>()("McpToolNotFound", {
+  /** The namespace of the server. */
   server: Schema.String,
+  /** The tool's name at the server. */
   tool: Schema.String
 }) {
   override get message(): string {
@@ -65,9 +69,13 @@ export class McpToolNotFound extends Schema.TaggedError<McpToolNotFound>()("McpT
 export class McpDefinitionNotOffered extends Schema.TaggedError<McpDefinitionNotOffered>()(
   "McpDefinitionNotOffered",
   {
+    /** The namespace of the server. */
     server: Schema.String,
+    /** The tool's name at the server. */
     tool: Schema.String,
+    /** The hash of the definition that was to be accepted. */
     hash: Schema.String,
+    /** The hash of the definition that the server offers; null = none. */
     offered: Schema.NullOr(Schema.String)
   }
 ) {

@@ -93,6 +93,7 @@ export interface McpStdioServer extends Common {
 
 /** What a function that gives credentials learns. `refused`: the server refused (401) the ones that it gave for this request before. */
 export interface McpAsked {
+  /** True = the server refused (401) the credentials that were given for this request before. */
   readonly refused: boolean
 }
 
@@ -106,10 +107,13 @@ export interface McpOAuth {
   readonly client_id: string
   /** Absent = a public client, which has a refresh token. */
   readonly client_secret?: Redacted.Redacted
+  /** The scopes to ask for, with spaces between them. Absent = those of the server. */
   readonly scope?: string
   /** The store of a refresh token. `save` is called with each new one. Absent = the grant `client_credentials`. */
   readonly refresh?: {
+    /** Gives the refresh token that was saved last. */
     readonly load: () => Eventually<McpSecret>
+    /** Saves a new refresh token, in place of the one before. */
     readonly save: (token: Redacted.Redacted) => Eventually<void>
   }
 }
@@ -133,6 +137,7 @@ export interface McpHttpServer extends Common {
   readonly oauth?: McpOAuth
 }
 
+/** A server that gives tools: a program of this machine, or one behind a URL. */
 export type McpServer = McpStdioServer | McpHttpServer
 
 /** Which commands may be started, and which hosts may be reached. */
@@ -147,6 +152,7 @@ export interface McpAllow {
   readonly hosts?: ReadonlyArray<string>
 }
 
+/** The servers whose tools the service has, and what they may do. */
 export interface McpOptions {
   /** The servers, at most 64. */
   readonly servers: ReadonlyArray<Timed<McpServer>>
@@ -159,8 +165,11 @@ export interface McpOptions {
 
 /** A declaration of a server is invalid or not allowed. The start fails, and the message says the fix. */
 export class McpServerRefused extends Schema.TaggedError<McpServerRefused>()("McpServerRefused", {
+  /** The namespace of the server. */
   server: Schema.String,
+  /** The member of its declaration at fault. */
   field: Schema.String,
+  /** What is wrong with it, and what to write instead. */
   message: Schema.String
 }) {}
 
@@ -244,6 +253,7 @@ const refusalOfUrl = (text: string, allow: McpAllow): string | undefined => {
 
 const connect_timeout_ms_max = 3_600_000
 
+/** How long a connection to the server may take, in ms. */
 export const connectTimeout = ({ connect_timeout_ms, transport }: McpServer): number =>
   connect_timeout_ms ?? (transport === "stdio" ? 60_000 : 20_000)
 
@@ -298,7 +308,9 @@ export const serverRefusalOf = (
 
 /** The bounds of one call: without a word of the server's, and in all. */
 export interface CallTimes {
+  /** How long the server may be silent, in ms. */
   readonly timeout_ms: number
+  /** How long the whole call may take, in ms. */
   readonly total_ms: number
 }
 

@@ -10,18 +10,22 @@ import { sharedBy, similarityOf, trigramsOfWords, wordsOf } from "./Trigram.ts"
 
 /** A text with at least this similarity is a copy, unless the canonical text sets another threshold. */
 export const threshold_default = 0.6
+/** The longest text of record, in UTF-16 units. */
 export const canonical_units_max = 20_000
 /**
  * A canonical text with fewer words is compared only with whole texts, not with passages, because its words occur in many texts.
  */
 export const passage_words_min = 4
 
+/** A text of record of a place: memories that repeat it are refused, because the text itself is at hand. */
 export const CanonicalText = Schema.Struct({
+  /** Whose text it is. */
   tenant: Tenant,
   /** The place for which the text is registered. */
   place: MemoryName,
   /** The text's name, unique within its place. */
   name: MemoryName,
+  /** The text, 1 to 20,000 UTF-16 units, with a letter or digit. */
   text: Schema.String.check(
     Schema.isMinLength(1),
     Schema.isMaxLength(canonical_units_max),
@@ -33,6 +37,7 @@ export const CanonicalText = Schema.Struct({
         (!text.includes("\0") && text.isWellFormed()) || "it has a NUL or half of a surrogate pair"
     )
   ),
+  /** From which similarity on a memory is a copy, 0.3 to 1. Absent = 0.6. */
   threshold: Schema.Finite.check(Schema.isBetween({ minimum: 0.3, maximum: 1 })).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed(threshold_default)),
     Schema.withConstructorDefault(Effect.succeed(threshold_default))
@@ -42,12 +47,17 @@ export interface CanonicalText extends Schema.Schema.Type<typeof CanonicalText> 
 
 /** A canonical text, prepared for comparisons. */
 export interface ComparedText {
+  /** The text's name. */
   readonly name: string
+  /** From which similarity on a memory is a copy. */
   readonly threshold: number
+  /** All groups of three letters that the text has. */
   readonly trigrams: ReadonlySet<string>
+  /** How many words the text has. */
   readonly words: number
 }
 
+/** Prepares a text for comparisons. */
 export const comparedText = ({
   name,
   text,

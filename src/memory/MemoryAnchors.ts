@@ -18,8 +18,11 @@ export type AnchorKind = typeof AnchorKind.Type
 
 /** An address in a tenant, and the kind of place to which its memory belongs. */
 export interface MemoryOwner {
+  /** Whose memory it is. */
   readonly tenant: Tenant
+  /** The agent, and the conversation with it. */
   readonly address: Address
+  /** What kind of place its persistent memory belongs to. */
   readonly kind: AnchorKind
 }
 
@@ -42,6 +45,7 @@ export const placeOfMemory = ({ address, kind, tenant }: MemoryOwner): string =>
 
 /** The conversation's id does not name the place that the agent's memory needs, or it names another operator's place. */
 export class AnchorMismatch extends Schema.TaggedError<AnchorMismatch>()("AnchorMismatch", {
+  /** The agent whose memory it is. */
   agent: AgentName,
   /** The conversation's id; empty for a new conversation. */
   conversation: Schema.String,
@@ -106,12 +110,15 @@ const scope = (owner: MemoryOwner, tier: MemoryTier, anchor: string): MemoryScop
   anchor
 })
 
+/** The scope of one run. */
 export const interactionScope = (owner: MemoryOwner, run: RunId): MemoryScope =>
   scope(owner, "interaction", run)
 
+/** The scope of a conversation. */
 export const sessionScope = (owner: MemoryOwner): MemoryScope =>
   scope(owner, "session", owner.address.key)
 
+/** The scope of the place that outlives conversations. */
 export const persistentScope = (owner: MemoryOwner): MemoryScope =>
   scope(owner, "persistent", placeOfMemory(owner))
 
@@ -126,22 +133,23 @@ export const isOfOwner = (owner: MemoryOwner): ((row: MemoryRow) => boolean) => 
 }
 
 /** The place to which an agent's memory belongs, and how much of it is put into a run's prompt. */
-export const MemorySpec = Schema.Struct({
-  /**
-   * The place to which the persistent tier belongs: the tenant (`workspace`), a `world`, or the sender (`operator`). The last
-   * two need conversations whose ids name it (`AnchorMismatch`). Absent = `workspace`.
-   */
-  anchor: AnchorKind.pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed("workspace" as const)),
-    Schema.withConstructorDefault(Effect.succeed("workspace" as const))
-  ),
-  /**
-   * How much memory is put into the prompt of a run's first turn, in tokens, at most 100,000. 0 = none; only tools recall.
-   * Absent = 1,000.
-   */
-  recall_tokens_max: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000 })).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(1_000)),
-    Schema.withConstructorDefault(Effect.succeed(1_000))
-  )
-})
-export interface MemorySpec extends Schema.Schema.Type<typeof MemorySpec> {}
+export class MemorySpec extends Schema.Opaque<MemorySpec>()(
+  Schema.Struct({
+    /**
+     * The place to which the persistent tier belongs: the tenant (`workspace`), a `world`, or the sender (`operator`). The last
+     * two need conversations whose ids name it (`AnchorMismatch`). Absent = `workspace`.
+     */
+    anchor: AnchorKind.pipe(
+      Schema.withDecodingDefaultKey(Effect.succeed("workspace" as const)),
+      Schema.withConstructorDefault(Effect.succeed("workspace" as const))
+    ),
+    /**
+     * How much memory is put into the prompt of a run's first turn, in tokens, at most 100,000. 0 = none; only tools recall.
+     * Absent = 1,000.
+     */
+    recall_tokens_max: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000 })).pipe(
+      Schema.withDecodingDefaultKey(Effect.succeed(1_000)),
+      Schema.withConstructorDefault(Effect.succeed(1_000))
+    )
+  })
+) {}

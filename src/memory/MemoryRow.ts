@@ -17,9 +17,11 @@ export type Typology = typeof Typology.Type
 export const MemorySource = Schema.Literals(["event_handler", "tool_call"])
 export type MemorySource = typeof MemorySource.Type
 
+/** Who wrote a row: a model by a call, a tool by itself, a person, or an event. */
 export const MemoryAuthor = Schema.Literals(["model", "tool", "human", "event"])
 export type MemoryAuthor = typeof MemoryAuthor.Type
 
+/** The id of a row. */
 export const MemoryId = Schema.String.check(
   Schema.isPattern(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, {
     description: "a lower-case UUID"
@@ -27,7 +29,9 @@ export const MemoryId = Schema.String.check(
 ).pipe(Schema.brand("MemoryId"))
 export type MemoryId = typeof MemoryId.Type
 
+/** The longest text of a row, in UTF-16 units. */
 export const text_units_max = 4_000
+/** The longest name of a place, person or subject, in UTF-16 units. */
 export const name_units_max = 200
 
 /** Whether both database engines store the text unchanged: it has no NUL and no half of a surrogate pair. */
@@ -56,8 +60,11 @@ export const MemoryName = Schema.String.check(
 
 /** A tier with its anchor: rows with equal scopes live and end together. */
 export const MemoryScope = Schema.Struct({
+  /** Whose memory it is. */
   tenant: Tenant,
+  /** The agent that remembers. */
   agent: AgentName,
+  /** How long the rows last: a run, a conversation, or beyond. */
   tier: MemoryTier,
   /** The run, conversation or place to which the tier belongs. */
   anchor: MemoryName
@@ -66,7 +73,9 @@ export interface MemoryScope extends Schema.Schema.Type<typeof MemoryScope> {}
 
 /** Who wrote a row, and where. */
 export const MemoryOrigin = Schema.Struct({
+  /** What caused the row. */
   source: MemorySource,
+  /** Who wrote it. */
   author: MemoryAuthor,
   /** The run in which the row was written. Absent = it was written outside of a run. */
   run: Schema.optionalKey(RunId),
@@ -74,6 +83,7 @@ export const MemoryOrigin = Schema.Struct({
   step: Schema.optionalKey(
     Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 - 1 }))
   ),
+  /** The call that wrote it. Absent = no call did. */
   call: Schema.optionalKey(CallId)
 })
 export interface MemoryOrigin extends Schema.Schema.Type<typeof MemoryOrigin> {}
@@ -85,28 +95,37 @@ export const NewMemoryRow = Schema.Struct({
   place: MemoryName,
   /** The conversation that the row comes from. */
   session: MemoryName,
+  /** What kind of memory it is. */
   typology: Typology,
+  /** What is remembered, 1 to 4,000 UTF-16 units. */
   text: MemoryText,
+  /** Who wrote it, and where. */
   provenance: MemoryOrigin,
   /** The person or thing that the row is about, by which an erasure finds it. */
   subject: Schema.optionalKey(MemoryName),
   /** Identifies the row: a second row of the agent with this key is the same row. */
   key: Schema.optionalKey(MemoryName),
+  /** The row that this one replaces. Absent = none. */
   supersedes: Schema.optionalKey(MemoryId),
   /** When the row was written, in ms since 1970. */
   at: Schema.Int,
   /** The text's embedding, made by the embedder `embedded_by`. */
   embedding: Schema.optionalKey(Schema.String),
+  /** The name of the embedder that made its vector. Absent = it has none. */
   embedded_by: Schema.optionalKey(Schema.String)
 })
 export interface NewMemoryRow extends Schema.Schema.Type<typeof NewMemoryRow> {}
 
+/** A row of memory as it is stored. */
 export const MemoryRow = Schema.Struct({
   ...NewMemoryRow.fields,
+  /** The row's id. */
   id: MemoryId,
   /** How many times the same text was given to be remembered. */
   seen: Schema.Int,
+  /** The row that replaced it. Absent = it holds. */
   superseded_by: Schema.optionalKey(MemoryId),
+  /** Who took it back. Absent = nobody did. */
   undone_by: Schema.optionalKey(MemoryName)
 })
 export interface MemoryRow extends Schema.Schema.Type<typeof MemoryRow> {}
@@ -126,7 +145,15 @@ export const typologyFault = (tier: MemoryTier, typology: Typology): string | un
  * the tool made it.
  */
 export const originOfCall = (
-  { call, run }: { readonly run: RunId; readonly call: CallId },
+  {
+    call,
+    run
+  }: {
+    /** The run of the call. */
+    readonly run: RunId
+    /** The call that writes. */
+    readonly call: CallId
+  },
   author: MemoryAuthor = "tool"
 ): MemoryOrigin => {
   const step = Number(/\/(\d+)\.\d+$/.exec(call)?.[1])
@@ -189,7 +216,9 @@ export const RefusalReason = Schema.Literals([
 ])
 export type RefusalReason = typeof RefusalReason.Type
 
+/** The memory was not written or changed; `reason` and `message` say why. */
 export class MemoryRefused extends Schema.TaggedError<MemoryRefused>()("MemoryRefused", {
+  /** A code for programs. */
   reason: RefusalReason,
   /** A sentence that does not contain the refused text. */
   message: Schema.String,
@@ -199,6 +228,7 @@ export class MemoryRefused extends Schema.TaggedError<MemoryRefused>()("MemoryRe
   superseded_by: Schema.optionalKey(MemoryId)
 }) {}
 
+/** The error for a row that is not there, or is another agent's. */
 export const noSuchMemory = (): MemoryRefused =>
   new MemoryRefused({ reason: "superseded", message: "there is no such memory" })
 

@@ -11,19 +11,20 @@ import type { MemoryRow } from "./MemoryRow.ts"
 
 const lines_max = 100
 
-export const RecalledLine = Schema.Struct({
-  id: MemoryId,
-  text: Schema.String,
-  tier: MemoryTier,
-  typology: Typology,
-  source: MemorySource,
-  author: MemoryAuthor,
-  run: Schema.optionalKey(RunId),
-  step: Schema.optionalKey(Schema.Int),
-  /** When the memory was written, in ms since 1970. */
-  at: Schema.Int
-})
-export interface RecalledLine extends Schema.Schema.Type<typeof RecalledLine> {}
+export class RecalledLine extends Schema.Opaque<RecalledLine>()(
+  Schema.Struct({
+    id: MemoryId,
+    text: Schema.String,
+    tier: MemoryTier,
+    typology: Typology,
+    source: MemorySource,
+    author: MemoryAuthor,
+    run: Schema.optionalKey(RunId),
+    step: Schema.optionalKey(Schema.Int),
+    /** When the memory was written, in ms since 1970. */
+    at: Schema.Int
+  })
+) {}
 
 export const lineOf = ({ at, id, provenance, text, tier, typology }: MemoryRow): RecalledLine => {
   const { author, run, source, step } = provenance

@@ -3,12 +3,14 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Metadata } from "../conversation/Conversation.ts"
 import { FileDigest, FileName, MediaType, parts_max } from "../conversation/Part.ts"
 import { TaskStatus } from "../delivery/AgentTask.ts"
 import { AgentName, ConversationId, RunId } from "../value/Ids.ts"
 import { CheckedAnswerSchema } from "../run/AnswerSchema.ts"
+import { QueuedBehind } from "../run/QueuedBehind.ts"
 import { CheckedRunContext } from "../run/RunContext.ts"
-import { get, list } from "./ConversationOperations.ts"
+import { change, get, importHistory, list, remove } from "./ConversationOperations.ts"
 import { endpointOf } from "./Endpoint.ts"
 import { Authentication, Needs, RequestBody, Validation } from "./Boundary.ts"
 import { Problem404, Problem409, Problem413, Problem422, Problem429 } from "./Problem.ts"
@@ -44,7 +46,12 @@ const message = {
    * Context for the run's instructions, permissions and tools, which the model does not see: at most 16,384 characters of JSON.
    * Customers may not send one. Absent = none.
    */
-  context: Schema.optionalKey(CheckedRunContext)
+  context: Schema.optionalKey(CheckedRunContext),
+  /**
+   * What the application notes of the conversation that this message begins; of another one it is left as it is. Customers may
+   * not send it. Absent = nothing.
+   */
+  metadata: Schema.optionalKey(Metadata)
 }
 const MessagePayload = Schema.Struct({ agent: AgentName, ...message }).annotate({
   identifier: "Message"
@@ -55,7 +62,12 @@ const FurtherMessagePayload = Schema.Struct({
    * or to which its last message was sent.
    */
   agent: Schema.optionalKey(AgentName),
-  ...message
+  ...message,
+  /**
+   * A run of this conversation that is over, in place of which this message stands: a branch beside it, which later messages
+   * follow. With an empty text and no parts that run's message is said again. What the replaced run did is not undone.
+   */
+  replaces: Schema.optionalKey(RunId)
 }).annotate({ identifier: "FurtherMessage" })
 
 const AcceptedMessage = Schema.Struct({
@@ -64,7 +76,9 @@ const AcceptedMessage = Schema.Struct({
   conversation_id: ConversationId,
   /** The run's number in its conversation, from 1. It is the first half of the ids of its events. */
   ordinal: Schema.Int,
-  status: TaskStatus
+  status: TaskStatus,
+  /** The message waits behind an earlier run, which waits for people to answer these questions. Absent = it does not. */
+  queued_behind: Schema.optionalKey(QueuedBehind)
 }).annotate({ identifier: "AcceptedMessage" })
 
 const posting = {
@@ -121,12 +135,21 @@ const events = HttpApiEndpoint.get("events", "/v1/conversations/:id/events", {
     OpenApi.annotations({
       summary: "A conversation's events, as they happen (server-sent events)",
       description:
-        "Event ids are `{run_ordinal}.{seq}`. `Last-Event-ID`, or `after`, resumes behind an event; without it, or with 0, the stream begins at event 0. A cursor in a run that the conversation has not had yet is refused (400, `cursor-ahead`); of a run at work that has no such event, all events are given. The event's name is its type in snake_case; `delta` events are pieces of the turn in progress, have no id, and begin anew where `offset` is 0. A fault ends the stream with an `error` event; of a run in quarantine that is over, its id resumes with the runs behind it. Closing the stream cancels nothing."
+        "Event ids are `{run_ordinal}.{seq}`. `Last-Event-ID`, or `after`, resumes behind an event; without it, or with 0, the stream begins at event 0. A cursor in a run that the conversation has not had yet is refused (400, `cursor-ahead`); of a run at work that has no such event, all events are given. The event's name is its type in snake_case; `delta` events are pieces of the turn in progress, have no id, and begin anew where `offset` is 0. A `queued` event, without an id, says that the message of `run_id` waits for the answers of people to the questions in `behind`. A fault ends the stream with an `error` event; of a run in quarantine that is over, its id resumes with the runs behind it. Closing the stream cancels nothing."
     })
   )
 
 export class ConversationsApi extends HttpApiGroup.make("conversations")
-  .add(send, sendTo, endpointOf(list), endpointOf(get), events)
+  .add(
+    send,
+    sendTo,
+    endpointOf(list),
+    endpointOf(get),
+    endpointOf(change),
+    endpointOf(remove),
+    endpointOf(importHistory),
+    events
+  )
   .middleware(Validation)
   .middleware(Authentication)
   .annotateMerge(OpenApi.annotations({ title: "Conversations" })) {}

@@ -1,6 +1,6 @@
 /** The operation that reads a file. Over HTTP its bytes are the body, as `FilesApi` declares it. */
 import { Schema } from "effect"
-import { FileDigest, FilePart } from "../conversation/Part.ts"
+import { FileDigest, StoredFile } from "../conversation/Part.ts"
 import { ConversationId } from "../value/Ids.ts"
 import { operation } from "./Operation.ts"
 
@@ -10,7 +10,7 @@ export const download = operation({
   method: "GET",
   path: "/v1/conversations/:id/files/:digest",
   params: Schema.Struct({ id: ConversationId, digest: FileDigest }),
-  success: Schema.Struct({ ...FilePart.fields, data: Schema.Uint8Array }),
+  success: StoredFile,
   problems: [404],
   right: "follow",
   args: ["id", "digest"],

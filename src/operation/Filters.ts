@@ -1,13 +1,36 @@
 /**
- * The filters of the lists of runs, costs and dead letters, over HTTP and in code.
+ * The filters of the lists of conversations, runs, costs and dead letters, over HTTP and in code.
  */
 import { Schema } from "effect"
+import { ConversationCursor } from "../conversation/Conversation.ts"
 import { CostGroup } from "../cost/TurnCost.ts"
 import { DeadLetterStatus } from "../delivery/OutboxMessage.ts"
 import { AgentName, MessageId, RunId } from "../value/Ids.ts"
 import { WaitingFor } from "../run/RunItem.ts"
 import { RunStatus } from "../run/RunState.ts"
 import { Filter, Limit, Moment, orderedRange } from "./Page.ts"
+
+/** 1 to 200 characters with at least one word, and at most 8. */
+const Search = Filter.check(
+  Schema.makeFilter((text: string) => {
+    const words = wordsIn(text).length
+    return (words >= 1 && words <= 8) || "Expected 1 to 8 words"
+  })
+)
+
+/** The words of a search. */
+export const wordsIn = (text: string): ReadonlyArray<string> => text.match(/\S+/gu) ?? []
+
+export const ConversationFilters = Schema.Struct({
+  limit: Schema.optionalKey(Limit),
+  /** The page begins behind the conversation with this `cursor`. */
+  after: Schema.optionalKey(ConversationCursor),
+  /**
+   * Only conversations that have each of these words in their title or in what was said last: 1 to 8 words, of which the last
+   * 50 messages and the first 4,000 characters of each are searched. A page looks at 500 conversations.
+   */
+  search: Schema.optionalKey(Search)
+})
 
 export const CostFilters = Schema.Struct({
   /** What the totals are grouped by; absent = `agent`. */

@@ -8,7 +8,12 @@ import { operation } from "./Operation.ts"
 import { Limit } from "./Page.ts"
 
 /** A memory: that of a conversation with an agent, together with the place that it shares with other conversations. */
-const Owner = { agent: AgentName, conversation: ConversationId }
+const Owner = {
+  /** The agent whose memory it is. */
+  agent: AgentName,
+  /** A conversation with that agent. */
+  conversation: ConversationId
+} as const
 const Memory = MemoryRow.annotate({ identifier: "Memory" })
 const { name, place, text, threshold } = CanonicalText.fields
 
@@ -25,6 +30,7 @@ export const list = operation({
     run: Schema.optionalKey(RunId),
     /** `true` = the list also contains rows that are superseded or undone. */
     all: Schema.optionalKey(Schema.Boolean),
+    /** How many rows a page has at most, 1 to 500. Absent = 50. */
     limit: Schema.optionalKey(Limit),
     /** The page begins after this row, with older ones. */
     after: Schema.optionalKey(MemoryId)
@@ -74,8 +80,11 @@ export const register = operation({
   method: "PUT",
   path: "/v1/memories/texts",
   payload: Schema.Struct({
+    /** The text's name, unique within its place. */
     name,
+    /** The text, 1 to 20,000 UTF-16 units, with a letter or digit. */
     text,
+    /** From which similarity on a memory is a copy, 0.3 to 1. Absent = 0.6. */
     threshold,
     /** The anchor of the persistent tier that the text applies to. Absent = `workspace/<tenant>`. */
     place: Schema.optionalKey(place)

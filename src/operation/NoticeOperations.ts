@@ -71,6 +71,7 @@ export const list = operation({
   query: Schema.Struct({
     /** `true` = only notices that have not been read. */
     unread: Schema.optionalKey(Schema.Boolean),
+    /** How many notices a page has at most, 1 to 500. Absent = 50. */
     limit: Schema.optionalKey(Limit),
     /** The page begins after this notice, with older ones. */
     after: Schema.optionalKey(NoticeId)

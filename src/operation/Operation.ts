@@ -7,7 +7,7 @@ import { Context, Result } from "effect"
 import type { PrincipalInput } from "../principal/Principal.ts"
 import type { AnyRight } from "../principal/Rights.ts"
 import { InvalidInput } from "../schema/InvalidInput.ts"
-import { excess_message } from "../schema/SchemaIssues.ts"
+import { unknownMember } from "../schema/PeerNames.ts"
 import type { Timed } from "../value/Times.ts"
 
 /** The token of the request that asks, if it came over HTTP. */
@@ -18,6 +18,7 @@ export const CallerToken: Context.Reference<Redacted.Redacted | undefined> = Con
 /** A schema of an object. */
 export type Members = Schema.Top & { readonly fields: Schema.Struct.Fields }
 
+/** A route and method as data: what it takes and gives, and who may call it. */
 export interface Operation {
   /** Its name in its group. */
   readonly id: string
@@ -27,7 +28,9 @@ export interface Operation {
   readonly method: "GET" | "POST" | "PUT" | "DELETE"
   /** Its members are those of `params`, as in `/v1/tokens/:id`. */
   readonly path: `/${string}`
+  /** What stands in its path. Absent = nothing. */
   readonly params?: Members
+  /** What stands in its query. Absent = nothing. */
   readonly query?: Members
   /** An object, or a union of objects that a method takes as one. */
   readonly payload?: Schema.Top & { readonly fields?: Schema.Struct.Fields }
@@ -50,6 +53,7 @@ export interface Operation {
   readonly gives?: "items" | "messages"
   /** One line for OpenAPI. */
   readonly summary: string
+  /** More than the summary, for OpenAPI. Absent = nothing. */
   readonly description?: string
 }
 
@@ -90,7 +94,10 @@ export const argumentsOf = (
   const rest = Object.entries(given).filter(([name]) => name === "by" || !args.includes(name))
   const [stray] = places.includes("input") ? [] : rest
   if (stray !== undefined) {
-    return Result.fail(new InvalidInput({ field: stray[0], message: excess_message }))
+    const known = args.filter((name) => name !== "by")
+    return Result.fail(
+      new InvalidInput({ field: stray[0], reason: unknownMember(stray[0], known) })
+    )
   }
   const taken: typeof given = { ...given, input: Object.fromEntries(rest), by }
   return Result.succeed(places.map((name) => taken[name]))

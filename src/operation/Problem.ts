@@ -16,12 +16,17 @@ export const problem_content_type = "application/problem+json"
 
 /** A problem. `type` is `urn:troupe:problem:<name>` and meant for programs. A problem never contains the text of a defect. */
 export interface Problem<Status extends number = number> {
+  /** `urn:troupe:problem:<name>`. */
   readonly type: string
+  /** What kind of problem it is, the same for every one of its type. */
   readonly title: string
+  /** The HTTP status. */
   readonly status: Status
+  /** What happened this time, in a sentence. */
   readonly detail: string
   /** The path of the request. Absent where the type says enough. */
   readonly instance?: string
+  /** What is wrong with the request, by its members. Absent = nothing that has a member. */
   readonly errors?: ReadonlyArray<ProblemIssue>
   /** The names that exist; present if the request named one that does not. */
   readonly available?: ReadonlyArray<string>
@@ -70,6 +75,8 @@ export const makeProblem = <const Status extends number>(
 /** An error that says itself how it is told, as those of features do. Its texts are safe to show. */
 export interface Described {
   readonly _tag: string
+  /** What happened, in a sentence that is safe to show. */
   readonly message: string
+  /** The problem that a client is told, with its status. */
   readonly problem: Problem
 }

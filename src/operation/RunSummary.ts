@@ -44,6 +44,8 @@ export const RunSummary = Schema.Struct({
   task_status: TaskStatus,
   message: Schema.String,
   by: Schema.String,
+  /** Who sent it for `by`. Absent = `by` did. */
+  via: Schema.optionalKey(Schema.String),
   /** The sender's roles when the message was sent; they apply for the whole run. Absent = not known. */
   roles: Schema.optionalKey(Roles),
   trace_id: Schema.String,

@@ -3,7 +3,7 @@
  */
 import { Schema } from "effect"
 import { TokenId } from "../value/Ids.ts"
-import { AccessToken, TokenRequest } from "../permission/AccessToken.ts"
+import { AccessToken, IssuedToken, TokenRequest } from "../permission/AccessToken.ts"
 import { operation } from "./Operation.ts"
 import { Limit } from "./Page.ts"
 
@@ -26,14 +26,6 @@ export const list = operation({
   summary: "Tokens of the tenant, newest first",
   description: "Also those that have expired or were revoked. `last_used_at` is to the minute."
 })
-
-const IssuedToken = Schema.Struct({
-  /** The token's text. Only this answer ever contains it. */
-  token: Schema.String,
-  ...AccessToken.fields
-})
-/** A token with its text, which is stored nowhere. */
-export interface IssuedToken extends Schema.Schema.Type<typeof IssuedToken> {}
 
 export const create = operation({
   id: "create",

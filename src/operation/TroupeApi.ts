@@ -51,6 +51,6 @@ export class TroupeApi extends HttpApi.make("troupe")
       title: "Troupe",
       version: "1",
       description:
-        "Governed agents: send messages, follow runs, decide what waits for a person. Every error is a problem document (RFC 9457)."
+        "Governed agents: send messages, follow runs, decide what waits for a person. Every error is a problem document (RFC 9457). A token whose role says so acts for a user with the header On-Behalf-Of: the user's id, percent-encoded, and roles other than customer as in `anna; roles=approver viewer`."
     })
   ) {}

@@ -32,24 +32,41 @@ const TokenName = Schema.String.check(
 )
 
 /** Times are in ms since 1970. */
-export const AccessToken = Schema.Struct({
-  id: TokenId,
-  name: TokenName,
-  tenant: Tenant,
-  /** The principal that the token's bearer acts as. */
-  principal: Principal.fields.id,
-  roles: Roles,
-  created_by: Schema.String,
-  created_at: Schema.Int,
-  /** The token is valid before this time. */
-  expires_at: Schema.Int,
-  /** The last use, accurate to the minute. Absent = the token has not been used yet. */
-  last_used_at: Schema.optionalKey(Schema.Int),
-  revoked_by: Schema.optionalKey(Schema.String),
-  revoked_at: Schema.optionalKey(Schema.Int)
-})
-export interface AccessToken extends Schema.Schema.Type<typeof AccessToken> {}
+export class AccessToken extends Schema.Opaque<AccessToken>()(
+  Schema.Struct({
+    /** Names the token in lists and in `revokeToken`. It is not secret. */
+    id: TokenId,
+    /** What people call it. */
+    name: TokenName,
+    /** Whose data its bearer may see and change. */
+    tenant: Tenant,
+    /** The principal that the token's bearer acts as. */
+    principal: Principal.fields.id,
+    /** What its bearer may do there. */
+    roles: Roles,
+    /** The principal who made it. */
+    created_by: Schema.String,
+    /** When it was made. */
+    created_at: Schema.Int,
+    /** The token is valid before this time. */
+    expires_at: Schema.Int,
+    /** The last use, accurate to the minute. Absent = the token has not been used yet. */
+    last_used_at: Schema.optionalKey(Schema.Int),
+    /** The principal who revoked it. Absent = nobody has. */
+    revoked_by: Schema.optionalKey(Schema.String),
+    /** When it was revoked. Absent = it was not. */
+    revoked_at: Schema.optionalKey(Schema.Int)
+  })
+) {}
 
+/** A token with its text, which is stored nowhere. */
+export class IssuedToken extends Schema.Opaque<IssuedToken>()(
+  Schema.Struct({
+    /** The token's text. Only this answer ever contains it. */
+    token: Schema.String,
+    ...AccessToken.fields
+  })
+) {}
 /** Members that may name a person other than the token's principal. An erasure overwrites them. */
 export const token_texts: ReadonlySet<string> = new Set(["name", "created_by", "revoked_by"])
 
@@ -116,6 +133,7 @@ export const withoutChecksum = (text: string): string | undefined =>
 
 /** The tenant has no token with this id. */
 export class TokenNotFound extends Schema.TaggedError<TokenNotFound>()("TokenNotFound", {
+  /** The id that was asked for. */
   id: Schema.String
 }) {
   override get message(): string {
@@ -125,6 +143,7 @@ export class TokenNotFound extends Schema.TaggedError<TokenNotFound>()("TokenNot
 
 /** The tenant already has `tokens_max` tokens in force. */
 export class TooManyTokens extends Schema.TaggedError<TooManyTokens>()("TooManyTokens", {
+  /** The most tokens of a tenant in force at the same time. */
   tokens_max: Schema.Int
 }) {
   override get message(): string {

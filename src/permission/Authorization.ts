@@ -84,16 +84,20 @@ export const isInForce = (
   revoked_at === undefined && now < expires_at && (uses_max === undefined || uses < uses_max)
 
 /** The authorisation that let a call through in place of a person's approval, as the call's dispatch records it. */
-export const Authorized = Schema.Struct({
-  authorization: AuthorizationId,
-  /** The agent for whose calls it was granted. */
-  agent: AgentName,
-  tool_key: Schema.String,
-  /** Who granted it, and when. */
-  by: Schema.String,
-  granted_at: Schema.Int
-})
-export interface Authorized extends Schema.Schema.Type<typeof Authorized> {}
+export class Authorized extends Schema.Opaque<Authorized>()(
+  Schema.Struct({
+    /** The authorization by which the call ran. */
+    authorization: AuthorizationId,
+    /** The agent for whose calls it was granted. */
+    agent: AgentName,
+    /** The registry key of the tool. */
+    tool_key: Schema.String,
+    /** Who granted it, and when. */
+    by: Schema.String,
+    /** When it was granted, in ms since 1970. */
+    granted_at: Schema.Int
+  })
+) {}
 
 export const authorizedBy = (given: WorkspaceAgentAuthorization): Authorized => ({
   authorization: given.id,
@@ -118,7 +122,10 @@ export const covers = (
 /** The workspace has no authorisation with this id. */
 export class AuthorizationNotFound extends Schema.TaggedError<AuthorizationNotFound>()(
   "AuthorizationNotFound",
-  { id: Schema.String }
+  {
+    /** The id that was asked for. */
+    id: Schema.String
+  }
 ) {
   override get message(): string {
     return `there is no authorisation ${JSON.stringify(this.id)}`
@@ -128,7 +135,14 @@ export class AuthorizationNotFound extends Schema.TaggedError<AuthorizationNotFo
 /** The action cannot be authorised in advance; `reason` says why. */
 export class AuthorizationRefused extends Schema.TaggedError<AuthorizationRefused>()(
   "AuthorizationRefused",
-  { agent: Schema.String, action: Schema.String, reason: Schema.String }
+  {
+    /** The agent that was to be authorised. */
+    agent: Schema.String,
+    /** The tool that it was to call. */
+    action: Schema.String,
+    /** Why that cannot be. */
+    reason: Schema.String
+  }
 ) {
   override get message(): string {
     return `${this.action} of ${this.agent} cannot be authorised in advance: ${this.reason}`
@@ -138,7 +152,10 @@ export class AuthorizationRefused extends Schema.TaggedError<AuthorizationRefuse
 /** The workspace already has `authorizations_max` authorisations in force. */
 export class TooManyAuthorizations extends Schema.TaggedError<TooManyAuthorizations>()(
   "TooManyAuthorizations",
-  { authorizations_max: Schema.Int }
+  {
+    /** The most authorisations of a workspace in force at the same time. */
+    authorizations_max: Schema.Int
+  }
 ) {
   override get message(): string {
     return `${this.authorizations_max} authorisations are in force in this workspace; revoke one first`

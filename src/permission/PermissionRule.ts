@@ -21,20 +21,21 @@ const SomeRoles = Roles.check(Schema.isMinLength(1))
  * `unless_roles`: only for senders with none of them. The roles are those that the principal had when it sent the run's
  * message; an admin has every role but `customer`. Unknown roles, as in a worker of a queue, count as none.
  */
-export const PermissionRule = Schema.Struct({
-  /**
-   * A tool's plain name or key, or one with the beginning of its arguments as `name(prefix:*)`: 1 to 512 characters. A form that
-   * no tool could match ends the start (`MisdeclaredPolicy`).
-   */
-  pattern: textUpTo(pattern_max),
-  /** `allow`, `ask` or `deny`. */
-  permission: Permission,
-  /** The rule is only for senders with one of these roles, of which there is at least one. Absent = everybody. */
-  roles: Schema.optionalKey(SomeRoles),
-  /** The rule is only for senders with none of these roles. Absent = everybody. */
-  unless_roles: Schema.optionalKey(SomeRoles)
-})
-export interface PermissionRule extends Schema.Schema.Type<typeof PermissionRule> {}
+export class PermissionRule extends Schema.Opaque<PermissionRule>()(
+  Schema.Struct({
+    /**
+     * A tool's plain name or key, or one with the beginning of its arguments as `name(prefix:*)`: 1 to 512 characters. A form that
+     * no tool could match ends the start (`MisdeclaredPolicy`).
+     */
+    pattern: textUpTo(pattern_max),
+    /** `allow`, `ask` or `deny`. */
+    permission: Permission,
+    /** The rule is only for senders with one of these roles, of which there is at least one. Absent = everybody. */
+    roles: Schema.optionalKey(SomeRoles),
+    /** The rule is only for senders with none of these roles. Absent = everybody. */
+    unless_roles: Schema.optionalKey(SomeRoles)
+  })
+) {}
 
 /** A parsed pattern. Whether it can match anything is checked in `PolicyCheck.ts`. */
 export interface Pattern {

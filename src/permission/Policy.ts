@@ -24,7 +24,9 @@ import { textUpTo, defaulted } from "../value/Bounds.ts"
 
 /** The facts of a call's run that a permission may read. All of them are journaled, so a dry run reads the same ones. */
 export interface JudgedRun {
+  /** The id of the run. */
   readonly run: RunId
+  /** Whose run it is. */
   readonly tenant: Tenant
   /** The agent that makes the call. */
   readonly agent: AgentName
@@ -71,40 +73,40 @@ export const permissionByCall =
 export const PermissionMode = Schema.Literals(["allow", "ask", "deny", "allow_reads"])
 export type PermissionMode = typeof PermissionMode.Type
 
-const undecodable: unique symbol = Symbol("troupe/Policy/undecodable")
+/** Why a policy's value could not be decoded. It is not part of the policy's content: it is neither stored nor compared. */
+const mistakes = new WeakMap<Policy, string>()
 
 /** The longest message about a policy that cannot be decoded, in UTF-16 units. */
 const mistake_units_max = 500
 
 const Name = textUpTo(200)
 
-export const Policy = Schema.Struct({
-  /**
-   * The policy's version, at most 200 characters. An approval that was given under one version is asked for again under another.
-   * Absent = derived from the policy's content.
-   */
-  version: Schema.optionalKey(Name),
-  /**
-   * What happens to calls that nothing more specific decides: `allow`, `ask`, `deny`, or `allow_reads`, which asks for
-   * everything that may write. Absent = the tool's category decides.
-   */
-  mode: Schema.optionalKey(PermissionMode),
-  /**
-   * Permissions by tool, beginning of the arguments and role of the sender, at most 1,000. Of several that match `deny` wins
-   * over `ask`, and `ask` over `allow`. Absent = none.
-   */
-  rules: defaulted(Schema.Array(PermissionRule).check(Schema.isMaxLength(1_000)), []),
-  /** The permission of all tools of a provider, by its name such as `mcp:github`; it comes before `rules`. Absent = none. */
-  servers: defaulted(Schema.Record(Name, Permission), {}),
-  /** Plain names or keys of tools that always ask where they would be allowed, at most 1,000. Absent = none. */
-  approval_required: defaulted(Schema.Array(Name).check(Schema.isMaxLength(1_000)), []),
-  /** True = a capability that is granted without a scope covers nothing. Absent = no. */
-  default_deny: defaulted(Schema.Boolean, false)
-})
-export interface Policy extends Schema.Schema.Type<typeof Policy> {
-  /** Why the given value could not be decoded. It is not part of the policy's content: it is neither stored nor compared. */
-  readonly [undecodable]?: string
-}
+/** Which calls are allowed, ask a person, or are denied, beside what tools say themselves. */
+export class Policy extends Schema.Opaque<Policy>()(
+  Schema.Struct({
+    /**
+     * The policy's version, at most 200 characters. An approval that was given under one version is asked for again under another.
+     * Absent = derived from the policy's content.
+     */
+    version: Schema.optionalKey(Name),
+    /**
+     * What happens to calls that nothing more specific decides: `allow`, `ask`, `deny`, or `allow_reads`, which asks for
+     * everything that may write. Absent = the tool's category decides.
+     */
+    mode: Schema.optionalKey(PermissionMode),
+    /**
+     * Permissions by tool, beginning of the arguments and role of the sender, at most 1,000. Of several that match `deny` wins
+     * over `ask`, and `ask` over `allow`. Absent = none.
+     */
+    rules: defaulted(Schema.Array(PermissionRule).check(Schema.isMaxLength(1_000)), []),
+    /** The permission of all tools of a provider, by its name such as `mcp:github`; it comes before `rules`. Absent = none. */
+    servers: defaulted(Schema.Record(Name, Permission), {}),
+    /** Plain names or keys of tools that always ask where they would be allowed, at most 1,000. Absent = none. */
+    approval_required: defaulted(Schema.Array(Name).check(Schema.isMaxLength(1_000)), []),
+    /** True = a capability that is granted without a scope covers nothing. Absent = no. */
+    default_deny: defaulted(Schema.Boolean, false)
+  })
+) {}
 
 /** The empty policy: the categories of tools decide. */
 export const no_policy: Policy = Policy.make({})
@@ -123,7 +125,9 @@ export const policyOf = (value: unknown): Policy => {
   const result = decoded(value)
   if (Result.isSuccess(result)) return result.success
   const mistake = mistakeOf(result.failure.message)
-  return Object.defineProperty(Policy.make({ mode: "ask" }), undecodable, { value: mistake })
+  const policy = Policy.make({ mode: "ask" })
+  mistakes.set(policy, mistake)
+  return policy
 }
 
 /**
@@ -131,13 +135,13 @@ export const policyOf = (value: unknown): Policy => {
  * wrong. A policy that `policyOf` returned is returned unchanged.
  */
 export const decodedPolicy = (policy: Policy): Result.Result<Policy, string> => {
-  if (policy === no_policy || policy[undecodable] !== undefined) return Result.succeed(policy)
+  if (policy === no_policy || mistakes.has(policy)) return Result.succeed(policy)
   return Result.mapError(decoded(policy), ({ message }) => mistakeOf(message))
 }
 
 /** The warnings about a policy that are logged at the start. */
 export const warningsOf = (policy: Policy): ReadonlyArray<string> => {
-  const mistake = policy[undecodable]
+  const mistake = mistakes.get(policy)
   if (mistake !== undefined) {
     return [`The policy cannot be read, so that every tool asks a person: ${mistake}`]
   }

@@ -17,7 +17,12 @@ import type { Policy, Subject } from "./Policy.ts"
  */
 export class MisdeclaredPolicy extends Schema.TaggedError<MisdeclaredPolicy>()(
   "MisdeclaredPolicy",
-  { field: Schema.String, message: Schema.String }
+  {
+    /** The member at fault, as a path such as `rules.2.pattern`. */
+    field: Schema.String,
+    /** What is wrong with it, and what to write instead. */
+    message: Schema.String
+  }
 ) {}
 
 type Wrong = readonly [problem: string, fix: string]

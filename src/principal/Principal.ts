@@ -26,15 +26,33 @@ export const Role = Schema.String.check(
 /** The common roles are listed for editors, which suggest them. */
 export type Role = (typeof common_roles)[number] | (string & {})
 
+const id = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200), plainText)
+
+/** Who acts for a principal. Nobody acts for it in turn: there is one step and no chain. */
+export const Acting = Schema.Struct({
+  /** Who it is, as events and records name it. */
+  id,
+  /** That of the principal for which it acts. */
+  tenant: Tenant,
+  /** Its own roles, one of which says for whom it may act. */
+  roles: Schema.Array(Role)
+})
+
+/** Who acts, for which tenant, and with which roles. */
 export class Principal extends Schema.Class<Principal>("troupe/Principal")({
   /**
    * Who it is, as events and records name it: 1 to 200 characters, none of them a control character. Throws if it does not fit.
    */
-  id: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200), plainText),
+  id,
   /** Whose data it sees and changes, and no other: 1 to 200 letters, digits or . _ : @ ~ - */
   tenant: Tenant,
   /** What it may do there: the table of rights. Empty = nothing (`NotEntitled`). */
-  roles: Schema.Array(Role)
+  roles: Schema.Array(Role),
+  /**
+   * Who acts for it, such as the backend of its user: of the same tenant, and with a role that says so (`actFor`). What is done has
+   * to be a right of the principal that the role names too; events and records name both. Absent = it acts itself.
+   */
+  via: Schema.optionalKey(Acting)
 }) {}
 
 /** A principal as callers may pass it: an instance of the class, or a plain object of the same shape, which is then decoded. */
@@ -45,13 +63,32 @@ export interface PrincipalInput {
   readonly tenant: string
   /** What it may do there: the table of rights. Empty = nothing (`NotEntitled`). */
   readonly roles: ReadonlyArray<Role>
+  /**
+   * Who acts for it, such as the backend of its user: of the same tenant, and with a role that says so (`actFor`). Absent = it acts
+   * itself.
+   */
+  readonly via?: Omit<PrincipalInput, "via"> | undefined
 }
 
-/** Whether the principal has one of the roles, or is an admin. True for an empty list. */
+/** Who did something, as events and records name it. */
+export const Who = Schema.Struct({
+  by: Schema.String,
+  /** Who acted for it. Absent = it acted itself. */
+  via: Schema.optionalKey(Schema.String)
+})
+export interface Who extends Schema.Schema.Type<typeof Who> {}
+
+export const whoOf = ({ id, via }: Principal): Who =>
+  via === undefined ? { by: id } : { by: id, via: via.id }
+
+/**
+ * Whether the principal has one of the roles, or is an admin. True for an empty list. False where somebody acts for it, which is
+ * a matter of rights (`Rights.ts`).
+ */
 export const principalHasRole = (principal: Principal, roles: ReadonlyArray<Role>): boolean =>
   roles.length === 0 ||
-  principal.roles.includes("admin") ||
-  roles.some((role) => principal.roles.includes(role))
+  (principal.via === undefined &&
+    (principal.roles.includes("admin") || roles.some((role) => principal.roles.includes(role))))
 
 /** How many roles a principal may have. */
 export const roles_max = 16
@@ -89,7 +126,3 @@ export const rolesOf = ({ roles }: Pick<Principal, "roles">): Roles => {
 export const hasRole = (roles: Roles | undefined, wanted: ReadonlyArray<Role>): boolean =>
   roles !== undefined &&
   wanted.some((role) => roles.includes(role) || (role !== "customer" && roles.includes("admin")))
-
-/** The roles as a refusal's message lists them. */
-export const rolesText = (roles: Roles | undefined): string =>
-  roles === undefined || roles.length === 0 ? "no role" : roles.join(", ")

@@ -34,6 +34,8 @@ const table = {
   stopTools: forOperators,
   repair: forOperators,
   curate: forOperators,
+  /** The right to begin conversations with what was said elsewhere. */
+  importHistories: forOperators,
   redeliver: forOperators,
   publish: { operator: "all", publisher: "all" },
   bind: forOperators,
@@ -41,6 +43,8 @@ const table = {
   readNotices: { viewer: "own", approver: "own", operator: "own", customer: "own" },
   /** The right to erase a subject. Of the common roles only `admin` has it, because an erasure cannot be undone. */
   erase: {},
+  /** The right to delete a conversation, which is its erasure: of the common roles `admin` has it for all. */
+  deleteConversations: { customer: "own" },
   /** The right to manage access tokens. Of the common roles only `admin` has it: others that have it never make an admin's. */
   issueTokens: {},
   acceptMcpTool: forOperators
@@ -54,8 +58,28 @@ export type AnyRight = RightName | Right
 
 export const rights: Readonly<Record<RightName, Right>> = table
 
-/** What a role may do that a service declares: the rights that it has, and how far each of them reaches. */
-export type RoleRights = { readonly [R in RightName]?: Reach }
+/** What may be done for somebody else: acts whose records name both. */
+export const delegable = [
+  "send",
+  "follow",
+  "inspect",
+  "decide",
+  "answer",
+  "cancel",
+  "settle",
+  "readNotices",
+  "deleteConversations"
+] as const satisfies ReadonlyArray<RightName>
+
+/** For holders of which roles somebody acts, and which of their rights it uses then. */
+export type ActFor = Readonly<Partial<Record<Role, ReadonlyArray<(typeof delegable)[number]>>>>
+
+/**
+ * What a role may do that a service declares: the rights that it has, and how far each of them reaches. With
+ * `actFor: { customer: ["send", "follow"] }` it also does this for customers (`via` of a principal), as far as their own rights
+ * reach. Nobody acts for an admin.
+ */
+export type RoleRights = { readonly [R in RightName]?: Reach } & { readonly actFor?: ActFor }
 
 const isRole = Schema.is(Role)
 const reaches: ReadonlyArray<unknown> = ["all", "own", "named"] satisfies ReadonlyArray<Reach>
@@ -86,15 +110,37 @@ const readDeclared = shapeReader(
   Schema.Record(Schema.String, Schema.Unknown).check(Schema.isMaxProperties(declared_roles_max))
 )
 const readRights = shapeReader(
-  Schema.Struct(
-    Object.fromEntries(
+  Schema.Struct({
+    ...Object.fromEntries(
       Object.entries(rights).map(([name, right]) => [
         name,
         Schema.optionalKey(Schema.Literals(reachesOf(right)))
       ])
+    ),
+    actFor: Schema.optionalKey(
+      Schema.Record(
+        Role,
+        Schema.Array(Schema.Literals(delegable)).check(
+          Schema.isMinLength(1),
+          Schema.isMaxLength(delegable.length)
+        )
+      ).check(Schema.isMaxProperties(declared_roles_max + common_roles.length))
     )
-  )
+  })
 )
+
+/** What is wrong with whom the roles act for: the role and the other one, and what to say. Undefined = nothing. */
+const idleActFor = (
+  declared: DeclaredRoles
+): readonly [role: Role, whom: Role, message: string] | undefined => {
+  for (const [role, { actFor = {} }] of declared) {
+    const whom = Object.keys(actFor)
+    if (whom.includes("admin")) return [role, "admin", "nobody acts for an admin"]
+    const unknown = unknownRole(whom, declared)
+    if (unknown !== undefined) return [role, whom[unknown[0]] ?? "", unknown[1]]
+  }
+  return undefined
+}
 
 /** Reads the roles of options. Fails for a name of another form or of a common role, and for a right or a reach that there is not. */
 export const declaredRoles = Effect.fnUntraced(function* (given: unknown, field: string) {
@@ -105,9 +151,14 @@ export const declaredRoles = Effect.fnUntraced(function* (given: unknown, field:
         ? "every service has this role, and none declares it"
         : "a role has a lower-case name such as auditor: 1 to 63 letters, digits, _ or -"
       const name = truncateUnits(role, 64).toWellFormed()
-      return yield* new InvalidInput({ field: `${field}.${name}`, message: what })
+      return yield* new InvalidInput({ field: `${field}.${name}`, reason: what })
     }
     declared.set(role, yield* readRights(withoutUndefined(members), `${field}.${role}`))
+  }
+  const idle = idleActFor(declared)
+  if (idle !== undefined) {
+    const [role, whom, reason] = idle
+    return yield* new InvalidInput({ field: `${field}.${role}.actFor.${whom}`, reason })
   }
   return declared as DeclaredRoles
 })
@@ -162,13 +213,23 @@ const declaredFor = new WeakMap<object, DeclaredRoles>()
 /** A principal of a service with these roles. It holds none that the service does not have, also where its token names one. */
 export const principalIn = (
   declared: DeclaredRoles,
-  { id, roles, tenant }: Pick<Principal, "id" | "roles" | "tenant">
+  { id, roles, tenant, via }: Pick<Principal, "id" | "roles" | "tenant" | "via">
 ): Principal => {
   const known = rolesWith(declared)
-  const held = roles.filter((role) => known.includes(role))
-  const principal = new Principal({ id, tenant, roles: held }, { disableChecks: true })
+  const held = (roles: ReadonlyArray<Role>) => roles.filter((role) => known.includes(role))
+  const principal = new Principal(
+    {
+      id,
+      tenant,
+      roles: held(roles),
+      ...(via && { via: { ...via, roles: held(via.roles) } })
+    },
+    { disableChecks: true }
+  )
   if (declared.size > 0) declaredFor.set(principal, declared)
+  // The constructor copies what it is given.
   Object.freeze(principal.roles)
+  if (principal.via !== undefined) Object.freeze(Object.freeze(principal.via).roles)
   return Object.freeze(principal)
 }
 
@@ -178,7 +239,7 @@ export const isReadFor = (principal: Principal, declared?: DeclaredRoles): boole
   return known === undefined || known === declared
 }
 
-type Holder = Pick<Principal, "roles">
+type Holder = Pick<Principal, "roles" | "via">
 
 /** How far a right reaches for a role, as the service of this principal declares it. Undefined = the role does not have it. */
 const reachOf = (by: Holder, role: Role, right: AnyRight): Reach | undefined => {
@@ -194,13 +255,39 @@ const any: IsMeant = (reach) => reach !== undefined
 const moreThanOwn: IsMeant = (reach) => reach === "all" || reach === "named"
 const all: IsMeant = (reach) => reach === "all"
 
+/** Does the role say that whoever holds it may use this right for holders of the other role? */
+const actsFor = ({ actFor = {} }: RoleRights, role: Role, right: AnyRight): boolean =>
+  Object.hasOwn(actFor, role) && (actFor[role] as ReadonlyArray<AnyRight>).includes(right)
+
+/** Whether the right of this role may be used: it may where the principal acts itself, or a role of who acts for it says so. */
+const isGivenOn = (by: Holder, role: Role, right: AnyRight): boolean =>
+  by.via === undefined ||
+  by.via.roles.some((each) => actsFor(declaredFor.get(by)?.get(each) ?? {}, role, right))
+
 /** Whether the principal has the right with a reach that is meant. */
 const has = (by: Holder, right: AnyRight, isMeant: IsMeant): boolean =>
-  by.roles.some((role) => isMeant(reachOf(by, role, right)))
+  by.roles.some((role) => isMeant(reachOf(by, role, right)) && isGivenOn(by, role, right))
+
+/** Whether any role of who acts for somebody lets it do so. */
+export const mayActFor = (by: Principal): boolean =>
+  by.roles.some((role) => declaredFor.get(by)?.get(role)?.actFor !== undefined)
 
 /** The error that names the roles which have the right so, but for `admin`, which has every right. */
 const lacking = (by: Principal, right: AnyRight, isMeant: IsMeant): NotEntitled => {
-  const roles = rolesWith(declaredFor.get(by) ?? new Map())
+  const declared: DeclaredRoles = declaredFor.get(by) ?? new Map()
+  const held = by.roles.filter((role) => isMeant(reachOf(by, role, right)))
+  if (by.via !== undefined && held.length > 0) {
+    const may = [...declared].filter(([, of]) => held.some((role) => actsFor(of, role, right)))
+    const isDelegable =
+      (delegable as ReadonlyArray<AnyRight>).includes(right) && held[0] !== "admin"
+    return new NotEntitled({
+      principal: by.id,
+      needs: may.map(([role]) => role),
+      via: by.via.id,
+      ...(isDelegable && { lacks: `actFor: { ${held[0]}: ["${String(right)}"] }` })
+    })
+  }
+  const roles = rolesWith(declared)
   const needs = roles.filter((role) => role !== "admin" && isMeant(reachOf(by, role, right)))
   return new NotEntitled({ principal: by.id, needs })
 }
@@ -233,7 +320,9 @@ export const approverRefusal = (
   approvers: ReadonlyArray<Role>
 ): NotEntitled | undefined => {
   if (approvers.length === 0) return has(by, right, all) ? undefined : lacking(by, right, all)
-  return principalHasRole(by, approvers)
-    ? undefined
-    : new NotEntitled({ principal: by.id, needs: approvers })
+  const isNamed =
+    by.via === undefined
+      ? principalHasRole(by, approvers)
+      : by.roles.some((role) => approvers.includes(role) && isGivenOn(by, role, right))
+  return isNamed ? undefined : new NotEntitled({ principal: by.id, needs: approvers })
 }

@@ -5,6 +5,7 @@
 import type { Json } from "../value/Canonical.ts"
 import type { RunEvent, CallSettled, JournalEntry } from "../run/RunEvent.ts"
 import { isSameJson } from "../value/Canonical.ts"
+import { defined } from "../value/PlainObject.ts"
 
 export interface Divergence {
   /** The `seq` of the recorded event; undefined if the replay did something that is not in the recording. */
@@ -30,7 +31,7 @@ export const stepOfCall = (call: string): string | undefined => /^(.*\/\d+)\.\d+
 
 /** Where in a run an event belongs. */
 export const positionOf = (event: RunEvent): EventPosition => {
-  if (event._tag === "ModelTurned" || event._tag === "Compacted") {
+  if (event._tag === "ModelTurned" || event._tag === "Compacted" || event._tag === "Guarded") {
     return { step: `${event.frame}/${event.step}`, call: undefined }
   }
   return "call" in event
@@ -71,6 +72,11 @@ const keyedOf = (event: RunEvent, nth: (key: string) => number): Keyed | undefin
     }
     case "MemoryRecalled":
       return ["memory", "it was told something else of memory", { lines: event.lines }]
+    case "Guarded": {
+      const { call = "", frame, guard, on, reason, step, text, verdict } = event
+      const key = `verdict ${frame}/${step} ${on} ${call} ${guard}`
+      return [key, "a guard said something else", defined({ verdict, reason, text })]
+    }
     case "FrameOpened": {
       const { agent, input } = event
       return [`frame ${event.call}`, "another specialist, or another task", { agent, input }]

@@ -7,13 +7,14 @@ import type { Decision } from "../approval/Approval.ts"
 import { isSameJson } from "../value/Canonical.ts"
 import type { ApprovalId, RunId } from "../value/Ids.ts"
 import { Principal } from "../principal/Principal.ts"
+import type { Who } from "../principal/Principal.ts"
 import { decideApproval, expireApproval, settleCall } from "../run/RunCommand.ts"
 import { conclude } from "../run/RunConclusion.ts"
 import type { RunInput } from "../run/RunDecider.ts"
 import { decide } from "../run/RunDecider.ts"
 import type { CallSettled, JournalEntry, RunEvent } from "../run/RunEvent.ts"
 import type { FoldState, RunState } from "../run/RunState.ts"
-import { isAccepted, emptyState, questionOf, frameOf } from "../run/RunState.ts"
+import { isAccepted, emptyState, openQuestions, questionOf, frameOf } from "../run/RunState.ts"
 import { evolve } from "../run/RunFold.ts"
 import type { Divergence } from "./Divergence.ts"
 import { positionOf } from "./Divergence.ts"
@@ -48,9 +49,20 @@ const decisionEvents = (
   if (question?._tag === "ApprovalRequested" && question.limit !== undefined) {
     return state.question?.approval === event.approval ? [event] : none
   }
+  // So is what follows from a decision about a text.
+  if (question?._tag === "ApprovalRequested" && question.guarded !== undefined) {
+    return openQuestions(state).includes(question) ? [event] : none
+  }
   const { approval, call, decision, digest } = event
   const verdict = { approval, call, decision, digest, by: approverOf(state, event) }
-  return decideApproval(state, verdict, 0).events
+  const { events } = decideApproval(state, verdict, 0)
+  const { via } = event
+  // The journal does not record whether it might act for the principal, which was checked too.
+  return events.map((each) =>
+    via !== undefined && (each._tag === "ApprovalDecided" || each._tag === "CallSettled")
+      ? { ...each, via }
+      : each
+  )
 }
 
 /** The events that close a question. If a client answered, its result is a separate event, which follows. */
@@ -70,6 +82,11 @@ const closedEvents = (
     : none
 }
 
+const recordedWho = (by: string, { via }: { readonly via?: string }): Who => ({
+  by,
+  ...defined({ via })
+})
+
 const settlementEvents = (
   state: RunState,
   run: RunId,
@@ -86,7 +103,7 @@ const settlementEvents = (
           ? ({ _tag: "Failed", message: outcome.error.message } as const)
           : undefined
     if (settlement !== undefined) {
-      return settleCall(state, run, event.call, settlement, event.by, at).events
+      return settleCall(state, run, event.call, settlement, recordedWho(event.by, event), at).events
     }
   }
   if (phase?._tag === "Delegated" && outcome._tag === "Failed") {
@@ -123,10 +140,16 @@ const inputOf = (state: RunState, event: RunEvent): RunInput | undefined => {
   switch (event._tag) {
     case "ModelTurned":
       return { _tag: "TurnFinished", turned: event }
+    case "Guarded":
+      return { _tag: "Guards", frame: event.frame, step: event.step, verdicts: [event] }
     case "Compacted": {
       const { _tag, ...compaction } = event
       return { _tag: "Compacts", compaction }
     }
+    case "MemoryRecalled":
+      return { _tag: "Recalls", recalled: event }
+    case "RunBeside":
+      return { _tag: "Answers", beside: event }
     case "FrameOpened":
       return { _tag: "Delegates", call: event.call, agent: event.agent, input: event.input }
     case "HandedOff": {
@@ -135,6 +158,10 @@ const inputOf = (state: RunState, event: RunEvent): RunInput | undefined => {
     }
     case "ApprovalRequested": {
       const { _tag, ...request } = event
+      if (request.guarded !== undefined) {
+        const { frame, step } = request.guarded
+        return { _tag: "Guards", frame, step, verdicts: [], question: request }
+      }
       return {
         _tag: request.limit === undefined ? "RequestsApproval" : "RequestsLimitApproval",
         request
@@ -175,7 +202,14 @@ const decidedAgain = (
     case "ApprovalClosed":
       return closedEvents(state, event, at)
     case "CallReopened":
-      return settleCall(state, run, event.call, { _tag: "RunAgain" }, event.by, at).events
+      return settleCall(
+        state,
+        run,
+        event.call,
+        { _tag: "RunAgain" },
+        recordedWho(event.by, event),
+        at
+      ).events
     case "CallSettled":
       return settlementEvents(state, run, event, at)
     default: {

@@ -13,6 +13,7 @@ import type {
   Compacted,
   JournalEntry,
   MemoryRecalled,
+  RunBeside,
   ModelTurned,
   Outcome,
   Repeats,
@@ -21,6 +22,7 @@ import type {
   RunEvent,
   RunStopping
 } from "../run/RunEvent.ts"
+import type { Guarded } from "../run/GuardVerdict.ts"
 import type { Permission } from "../tool/SideEffects.ts"
 import type { RunState } from "../run/RunState.ts"
 import { fold } from "../run/RunFold.ts"
@@ -65,11 +67,19 @@ export interface Recording {
   readonly compactions: ReadonlyMap<string, ReadonlyArray<Compacted>>
   /** The memories that the run recalled; undefined = memory was not queried. */
   readonly recalled: MemoryRecalled | undefined
+  /** What guards said of texts. */
+  readonly guarded: ReadonlyArray<Guarded>
+  /** What it was told of an earlier run; undefined = it is no side run. */
+  readonly beside: RunBeside | undefined
   /** The calls, in the order in which the model asked for them. */
   readonly calls: ReadonlyArray<RecordedCall>
   readonly questions: ReadonlyArray<RecordedQuestion>
   readonly stopping: RunStopping | undefined
   readonly ended: RunEnded | undefined
+}
+
+const setOnce = <K, V>(map: Map<K, V>, key: K, value: V) => {
+  if (!map.has(key)) map.set(key, value)
 }
 
 const callsOf = (
@@ -103,16 +113,21 @@ export const recordingOf = (entries: ReadonlyArray<JournalEntry>): Recording | u
   const results = new Map<string, CallSettled>()
   const authorized = new Map<string, Authorized>()
   const questions = new Map<string, RecordedQuestion>()
+  const guarded: Array<Guarded> = []
   for (const { event } of entries) {
     switch (event._tag) {
       case "ModelTurned":
-        turns.set(stepKey(event.frame, event.step), event)
+        // The one that guards asked about comes first, as the model gave it.
+        setOnce(turns, stepKey(event.frame, event.step), event)
         break
       case "Compacted": {
         const key = stepKey(event.frame, event.step)
         compactions.set(key, [...(compactions.get(key) ?? []), event])
         break
       }
+      case "Guarded":
+        guarded.push(event)
+        break
       case "CallDispatched":
         if (event.authorized !== undefined) authorized.set(event.call, event.authorized)
         break
@@ -121,6 +136,10 @@ export const recordingOf = (entries: ReadonlyArray<JournalEntry>): Recording | u
         break
       case "ApprovalRequested":
         questions.set(event.approval, { request: event, answer: undefined })
+        if (event.guarded?.turned !== undefined) {
+          const { frame, step, turned } = event.guarded
+          setOnce(turns, stepKey(frame, step), turned)
+        }
         break
       case "ApprovalDecided":
       case "ApprovalClosed": {
@@ -138,6 +157,8 @@ export const recordingOf = (entries: ReadonlyArray<JournalEntry>): Recording | u
     turns,
     compactions,
     recalled: state.recalled,
+    guarded,
+    beside: state.beside,
     calls: callsOf(state, results, authorized),
     questions: [...questions.values()],
     stopping: state.stopping,

@@ -11,7 +11,9 @@ import {
 } from "../approval/Approval.ts"
 import type { NotEntitled } from "../principal/NotEntitled.ts"
 import type { ApprovalId } from "../value/Ids.ts"
+import { begunBy, hiding } from "../principal/HiddenReason.ts"
 import type { Principal } from "../principal/Principal.ts"
+import { whoOf } from "../principal/Principal.ts"
 import { isLimitedToOwn, rightRefusal } from "../principal/Rights.ts"
 import type { Amendment } from "./RunCommand.ts"
 import { client_timeout, clientExpired, refused } from "./RunCommand.ts"
@@ -36,9 +38,9 @@ export const answerClient = (
   ApprovalNotFound | ApprovalSettled | ApprovalExpired | NotEntitled | DecisionUnfit
 > => {
   const request = questionOf(state, approval)
-  if (request === undefined || !isTheirs(state, by)) {
-    return refused(new ApprovalNotFound({ id: approval }))
-  }
+  const missing = new ApprovalNotFound({ id: approval })
+  if (request === undefined) return refused(missing)
+  if (!isTheirs(state, by)) return refused(hiding(begunBy(state.accepted.by), missing))
   const refusal = rightRefusal(by, "answer")
   if (refusal !== undefined) return refused(refusal)
   if (request._tag !== "ClientRequested") {
@@ -64,8 +66,8 @@ export const answerClient = (
   }
   return {
     events: [
-      { _tag: "ApprovalClosed", call, approval, how: "answered", by: by.id },
-      { _tag: "CallSettled", call, outcome, by: by.id }
+      { _tag: "ApprovalClosed", call, approval, how: "answered", ...whoOf(by) },
+      { _tag: "CallSettled", call, outcome, ...whoOf(by) }
     ],
     answer: Result.succeed(undefined)
   }

@@ -11,6 +11,7 @@ import type { Spending } from "../cost/Spending.ts"
 import type { TurnCost } from "../cost/TurnCost.ts"
 import type { AgentName, ApprovalId, CallId, RunId, Tenant } from "../value/Ids.ts"
 import type { Question, RunEnded, RunEvent, Usage, JournalEntry } from "./RunEvent.ts"
+import { openQuestions } from "./RunState.ts"
 import type { RunState } from "./RunState.ts"
 import { defined } from "../value/PlainObject.ts"
 
@@ -19,6 +20,7 @@ interface ApprovalChange {
   readonly status: Exclude<ApprovalStatus, "pending">
   readonly decision?: Decision
   readonly by?: string
+  readonly via?: string
 }
 
 /** A turn, or a use of a model by a tool, in the ledger. Without an amount its cost is not known. */
@@ -210,13 +212,13 @@ const withEvent = (
     case "ClientRequested":
       return added(draft, "requested", approvalOf(run, event, at))
     case "ApprovalDecided": {
-      const { approval: id, by, decision } = event
-      return added(draft, "answered", { id, status: "decided", decision, by })
+      const { approval: id, by, decision, via } = event
+      return added(draft, "answered", { id, status: "decided", decision, by, ...defined({ via }) })
     }
     case "ApprovalClosed": {
-      const { approval: id, by, how } = event
+      const { approval: id, by, how, via } = event
       const status = how === "answered" ? "decided" : how
-      return added(draft, "answered", { id, status, ...defined({ by }) })
+      return added(draft, "answered", { id, status, ...defined({ by, via }) })
     }
     case "RunEnded":
       return withEnd(draft ?? empty(), event)
@@ -237,7 +239,7 @@ export const project = (run: RunId, events: ReadonlyArray<RunEvent>, at: number)
 }
 
 const isOpen = (state: RunState, id: ApprovalId): boolean =>
-  state.question?.approval === id ||
+  openQuestions(state).some(({ approval }) => approval === id) ||
   state.open.some(({ phase }) => phase._tag === "AwaitingApproval" && phase.request.approval === id)
 
 /** In the order in which they were requested. `state` is the fold of all of `entries`. */

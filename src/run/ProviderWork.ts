@@ -24,26 +24,28 @@ export const ran_units_max = 4_000
 export const source_units_max = 2_000
 
 /** A tool that the provider ran. Texts are JSON, each at most 4,000 units of it: `*_units` says how long it was. */
-export const ProviderRan = Schema.Struct({
-  id: Schema.String,
-  name: Schema.String,
-  /** The MCP server whose tool it is, by the name that the agent gave it. */
-  server: Schema.optionalKey(Schema.String),
-  arguments: Schema.String,
-  arguments_units: Schema.Int,
-  /** Absent = the provider showed none. */
-  result: Schema.optionalKey(Schema.String),
-  result_units: Schema.optionalKey(Schema.Int),
-  /** The provider says that it failed. */
-  failed: Schema.optionalKey(Schema.Literal(true))
-})
-export interface ProviderRan extends Schema.Schema.Type<typeof ProviderRan> {}
+export class ProviderRan extends Schema.Opaque<ProviderRan>()(
+  Schema.Struct({
+    id: Schema.String,
+    name: Schema.String,
+    /** The MCP server whose tool it is, by the name that the agent gave it. */
+    server: Schema.optionalKey(Schema.String),
+    arguments: Schema.String,
+    arguments_units: Schema.Int,
+    /** Absent = the provider showed none. */
+    result: Schema.optionalKey(Schema.String),
+    result_units: Schema.optionalKey(Schema.Int),
+    /** The provider says that it failed. */
+    failed: Schema.optionalKey(Schema.Literal(true))
+  })
+) {}
 
 /** What a text refers to: a page by its address, or a document by its name. */
-export const Source = Schema.Struct({
-  url: Schema.optionalKey(Schema.String),
-  title: Schema.optionalKey(Schema.String),
-  /** The name of a file, or the type of a document without one. */
-  document: Schema.optionalKey(Schema.String)
-})
-export interface Source extends Schema.Schema.Type<typeof Source> {}
+export class Source extends Schema.Opaque<Source>()(
+  Schema.Struct({
+    url: Schema.optionalKey(Schema.String),
+    title: Schema.optionalKey(Schema.String),
+    /** The name of a file, or the type of a document without one. */
+    document: Schema.optionalKey(Schema.String)
+  })
+) {}

@@ -59,8 +59,11 @@ export type QuarantineReason = typeof QuarantineReason.Type
 
 /** The run is left as it is until it is repaired and released. `seq`: the first event at fault. */
 export class RunQuarantined extends Schema.TaggedError<RunQuarantined>()("RunQuarantined", {
+  /** The id of the run. */
   run_id: Schema.String,
+  /** What is wrong with its journal. */
   reason: QuarantineReason,
+  /** The first event at fault, from 0. */
   seq: Schema.Int,
   /** For a watcher, of a run that is over: behind `{ordinal, seq}` its conversation goes on. */
   ordinal: Schema.optionalKey(Schema.Int)
@@ -73,7 +76,10 @@ export class RunQuarantined extends Schema.TaggedError<RunQuarantined>()("RunQua
 /** The run's journal folds: it is read as that of any run. */
 export class RunNotQuarantined extends Schema.TaggedError<RunNotQuarantined>()(
   "RunNotQuarantined",
-  { run_id: Schema.String }
+  {
+    /** The id of the run. */
+    run_id: Schema.String
+  }
 ) {
   override get message(): string {
     return `run ${this.run_id} is not in quarantine: its journal folds`
@@ -82,9 +88,13 @@ export class RunNotQuarantined extends Schema.TaggedError<RunNotQuarantined>()(
 
 /** A run in quarantine, as operators see it. */
 export const QuarantinedRun = Schema.Struct({
+  /** The id of the run. */
   run_id: RunId,
+  /** The agent whose run it is. */
   agent: AgentName,
+  /** The conversation of the run. */
   conversation: ConversationId,
+  /** What is wrong with its journal. */
   reason: QuarantineReason,
   /** The first event at fault. */
   seq: Schema.Int,
@@ -99,10 +109,13 @@ export interface QuarantinedRun extends Schema.Schema.Type<typeof QuarantinedRun
 
 /** A row of a journal as it is stored. `payload` is a text that may be no JSON; absent seqs are missing rows. */
 export const RawEvent = Schema.Struct({
+  /** The event's place in the journal, from 0. */
   seq: Schema.Int,
   /** ms since 1970. */
   at: Schema.Int,
+  /** The tag of the event. */
   type: Schema.String,
+  /** The stored text, which may be no JSON. */
   payload: Schema.String
 }).annotate({ identifier: "RawEvent" })
 export interface RawEvent extends Schema.Schema.Type<typeof RawEvent> {}

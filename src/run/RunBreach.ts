@@ -132,10 +132,11 @@ export const breachOf = (state: RunState): Breach | undefined => {
   return undefined
 }
 
-/** What a breach does now: with `ask`, a limit that was extended as often as it may be stops the run. */
+/** What a breach does now: with `ask`, a side run is stopped, and a run whose limit was extended as often as it may be. */
 export const onBreach = (state: RunState, limit: LimitName): RunLimits["on_breach"] => {
   const { extensions_max, on_breach } = state.accepted.limits
-  return on_breach === "ask" && extensions(state, limit) >= extensions_max ? "stop" : on_breach
+  if (on_breach !== "ask") return on_breach
+  return state.beside !== undefined || extensions(state, limit) >= extensions_max ? "stop" : "ask"
 }
 
 /** The last turn that a frame may take, counted over all frames. With `answer` the supervisor has one more than specialists. */

@@ -13,10 +13,16 @@ import {
 } from "../approval/Approval.ts"
 import type { NotEntitled } from "../principal/NotEntitled.ts"
 import type { ApprovalId, CallId, RunId, Tenant } from "../value/Ids.ts"
+import { rootFrame } from "../value/Ids.ts"
 import { isOpenTo } from "../conversation/CustomerView.ts"
-import type { Principal } from "../principal/Principal.ts"
+import type { Principal, Who } from "../principal/Principal.ts"
+import { whoOf } from "../principal/Principal.ts"
+import { begunBy, hiding } from "../principal/HiddenReason.ts"
 import { approverRefusal, isLimitedToOwn, ownRefusal } from "../principal/Rights.ts"
-import type { Outcome, RunEvent } from "./RunEvent.ts"
+import { fitAnswer } from "./AnswerSchema.ts"
+import { decidedText, refusedTurn, turnWithText } from "./Guarding.ts"
+import type { ApprovalRequested, ModelTurned, Outcome, RunEvent } from "./RunEvent.ts"
+import { refusedFrame, turnFinished } from "./TurnDecision.ts"
 import { breachOf } from "./RunBreach.ts"
 import { conclude } from "./RunConclusion.ts"
 import type { LimitName } from "./RunLimits.ts"
@@ -27,6 +33,7 @@ import { evolve } from "./RunFold.ts"
 
 /** There is no such run, or it is another tenant's. */
 export class RunNotFound extends Schema.TaggedError<RunNotFound>()("RunNotFound", {
+  /** The id that was asked for. */
   run_id: Schema.String
 }) {
   override get message(): string {
@@ -36,7 +43,9 @@ export class RunNotFound extends Schema.TaggedError<RunNotFound>()("RunNotFound"
 
 /** The run has ended; nothing can change it. */
 export class RunIsOver extends Schema.TaggedError<RunIsOver>()("RunIsOver", {
+  /** The id of the run. */
   run_id: Schema.String,
+  /** How it ended: `complete`, `failed` or `cancelled`. */
   status: Schema.String
 }) {
   override get message(): string {
@@ -46,7 +55,9 @@ export class RunIsOver extends Schema.TaggedError<RunIsOver>()("RunIsOver", {
 
 /** Only a call whose outcome is unknown, or is being reconciled, can be settled by hand. */
 export class CallNotUnknown extends Schema.TaggedError<CallNotUnknown>()("CallNotUnknown", {
+  /** The call. */
   call: Schema.String,
+  /** Where the call stands. */
   phase: Schema.String
 }) {
   override get message(): string {
@@ -132,7 +143,7 @@ export const decideApproval = (
   }
   // A customer decides about its own messages alone; of others it is not told.
   if (!isOpenTo(by, "decide", state.accepted.by)) {
-    return refused(new ApprovalNotFound({ id: approval }))
+    return refused(hiding(begunBy(state.accepted.by), new ApprovalNotFound({ id: approval })))
   }
   const { approvers, expires_at } = request
   const refusal = approverRefusal(by, "decide", approvers)
@@ -143,6 +154,7 @@ export const decideApproval = (
     return refused(new DecisionUnfit({ id: approval, decision: given, fits: ["its result"] }))
   }
   if (request.limit !== undefined) return decideLimit(state, command, request.limit)
+  if (request.guarded !== undefined) return decideGuarded(state, command, request.guarded)
   if (phase?._tag !== "AwaitingApproval" || phase.request.approval !== approval) {
     const ended = phase?._tag === "Settled" ? phase.outcome._tag : undefined
     if (ended === "Expired" && expires_at !== undefined) {
@@ -157,10 +169,19 @@ export const decideApproval = (
       answer: Result.fail(new ApprovalExpired({ id: approval, expired_at: expires_at }))
     }
   }
-  const decided: RunEvent = { _tag: "ApprovalDecided", call, approval, decision, by: by.id, digest }
+  const decided: RunEvent = {
+    _tag: "ApprovalDecided",
+    call,
+    approval,
+    decision,
+    ...whoOf(by),
+    digest
+  }
   const outcome = refusedOutcome(decision, by.id)
   return done(
-    outcome === undefined ? [decided] : [decided, { _tag: "CallSettled", call, outcome, by: by.id }]
+    outcome === undefined
+      ? [decided]
+      : [decided, { _tag: "CallSettled", call, outcome, ...whoOf(by) }]
   )
 }
 
@@ -179,17 +200,76 @@ const decideLimit = (
       new DecisionUnfit({ id: approval, decision: decision._tag, fits: ["Approve", "Deny"] })
     )
   }
-  const decided: RunEvent = { _tag: "ApprovalDecided", call, approval, decision, by: by.id, digest }
+  const decided: RunEvent = {
+    _tag: "ApprovalDecided",
+    call,
+    approval,
+    decision,
+    ...whoOf(by),
+    digest
+  }
   if (decision._tag === "Approve") return done([decided])
   const reason = breachOf(state)?.reason ?? limit
   evolve(state, decided)
-  return done([decided, ...stopped(state, by.id, reason, "failed", decision.reason)])
+  return done([decided, ...stopped(state, whoOf(by), reason, "failed", decision.reason)])
 }
+
+const guard_decisions = ["Approve", "Deny", "Modify with a text that is not blank"]
+
+/** The turn that guards asked about, as it is decided. Undefined = the person's text does not fit the schema of answers. */
+const decidedTurn = (
+  { accepted: { answer_schema } }: RunState,
+  turned: ModelTurned,
+  decision: Decision
+): ModelTurned | undefined => {
+  const { _tag, frame, step } = turned
+  if (decision._tag === "Deny") {
+    return { _tag, frame, step, ...refusedTurn(turned, "A person refused this.") }
+  }
+  if (decision._tag !== "Modify") return turned
+  const { answer: _answer, unfit: _unfit, ...rest } = turned
+  const changed = turnWithText(rest, decidedText(decision.arguments) ?? "")
+  if (answer_schema === undefined || frame !== rootFrame || turned.calls.length > 0) return changed
+  const fit = fitAnswer(answer_schema, changed.text)
+  return Result.isSuccess(fit) ? { ...changed, answer: fit.success } : undefined
+}
+
+/** Passes the text that guards asked about, or another one, or refuses it. What follows is appended with the decision. */
+const decideGuarded = (
+  state: RunState,
+  { approval, by, call, decision, digest }: DecisionCommand,
+  { frame: id, turned }: NonNullable<ApprovalRequested["guarded"]>
+): Amendment<void, ApprovalSettled | DecisionUnfit> => {
+  const frame = state.frames.get(id)
+  if (frame?.held?.approval !== approval) {
+    const status = state.stopping === undefined ? "decided" : "cancelled"
+    return refused(new ApprovalSettled({ id: approval, status }))
+  }
+  const turn = turned && decidedTurn(state, turned, decision)
+  const isBlank = decision._tag === "Modify" && decidedText(decision.arguments) === undefined
+  if (decision._tag === "RequestRevision" || isBlank || (turned !== undefined && !turn)) {
+    const given = decision._tag
+    return refused(new DecisionUnfit({ id: approval, decision: given, fits: guard_decisions }))
+  }
+  const events: Array<RunEvent> = []
+  const append = (event: RunEvent) => {
+    events.push(event)
+    evolve(state, event)
+  }
+  append({ _tag: "ApprovalDecided", call, approval, decision, ...whoOf(by), digest })
+  if (turn !== undefined) for (const event of turnFinished(state, turn)) append(event)
+  else if (frame.refused !== undefined) append(refusedFrame(frame.refused))
+  for (let event = conclude(state); event !== undefined; event = conclude(state)) append(event)
+  return done(events)
+}
+
+/** A part of the runtime is named by a text alone. */
+const named = (who: Who | string): Who => (typeof who === "string" ? { by: who } : who)
 
 /** The run's stop, and all that follows from it at once. */
 const stopped = (
   state: RunState,
-  by: string,
+  who: Who | string,
   reason: string,
   status: "cancelled" | "failed",
   message?: string
@@ -198,7 +278,7 @@ const stopped = (
   let event: RunEvent | undefined = {
     _tag: "RunStopping",
     status,
-    by,
+    ...named(who),
     reason,
     ...(message === undefined ? undefined : { message })
   }
@@ -267,14 +347,14 @@ export const expireApproval = (
 export const cancelRun = (
   state: RunState,
   run_id: RunId,
-  by: string,
+  who: Who | string,
   reason: string,
   status: "cancelled" | "failed" = "cancelled"
 ): Amendment<void, RunIsOver> => {
   if (state.ended !== undefined)
     return refused(new RunIsOver({ run_id, status: state.ended.status }))
   if (state.stopping !== undefined) return done([])
-  return done(stopped(state, by, reason, status))
+  return done(stopped(state, who, reason, status))
 }
 
 /**
@@ -292,7 +372,7 @@ export const settleCall = (
   run_id: RunId,
   call: CallId,
   settlement: Settlement,
-  by: string,
+  who: Who | string,
   now: number
 ): Amendment<void, RunIsOver | CallNotUnknown> => {
   if (state.ended !== undefined)
@@ -305,7 +385,12 @@ export const settleCall = (
   switch (settlement._tag) {
     case "Succeeded":
       return done([
-        { _tag: "CallSettled", call, outcome: { _tag: "Value", json: settlement.json }, by }
+        {
+          _tag: "CallSettled",
+          call,
+          outcome: { _tag: "Value", json: settlement.json },
+          ...named(who)
+        }
       ])
     case "Failed": {
       const error = {
@@ -314,10 +399,12 @@ export const settleCall = (
         reason: "SETTLED_BY_OPERATOR",
         message: settlement.message
       } as const
-      return done([{ _tag: "CallSettled", call, by, outcome: { _tag: "Failed", error } }])
+      return done([
+        { _tag: "CallSettled", call, ...named(who), outcome: { _tag: "Failed", error } }
+      ])
     }
     case "RunAgain":
-      return done([{ _tag: "CallReopened", call, by }])
+      return done([{ _tag: "CallReopened", call, ...named(who) }])
   }
 }
 
@@ -350,7 +437,7 @@ const byEntitled = <A, E>(
 /** A cancel by an operator, or by the sender of the run's message. */
 export const cancelBy = (state: RunState, run: RunId, by: Principal, reason: string) =>
   byEntitled(state, by, run, "cancel", state.accepted.by, () =>
-    cancelRun(state, run, by.id, reason)
+    cancelRun(state, run, whoOf(by), reason)
   )
 
 /** A settlement by an operator. */
@@ -363,5 +450,5 @@ export const settleBy = (
   now: number
 ) =>
   byEntitled(state, by, run, "settle", undefined, () =>
-    settleCall(state, run, call, settlement, by.id, now)
+    settleCall(state, run, call, settlement, whoOf(by), now)
   )

@@ -15,7 +15,8 @@ import type {
   RunStopping
 } from "./RunEvent.ts"
 import type { CallState, FrameState, RunState } from "./RunState.ts"
-import { frameOf } from "./RunState.ts"
+import { frameOf, openQuestions } from "./RunState.ts"
+import { isSameFile } from "../conversation/Part.ts"
 import { defined } from "../value/PlainObject.ts"
 
 /** The event that ends an open call of a stopping run; undefined while the call must be waited for. */
@@ -80,7 +81,7 @@ const limitReached = (state: RunState, frame: FrameState): RunEvent | undefined 
   }
 }
 
-/** Closes the question about a limit: no answer is needed any more. */
+/** Closes a question about a limit or a text: no answer is needed any more. */
 const questionClosed = ({ approval, call }: ApprovalRequested, by: string): RunEvent => ({
   _tag: "ApprovalClosed",
   call,
@@ -93,11 +94,29 @@ const questionClosed = ({ approval, call }: ApprovalRequested, by: string): RunE
 const finishOf = (frame: FrameState): FinishReason | undefined =>
   frame.calls.length > 0 ? undefined : frame.finish
 
+/** What an answer has besides its text: the files that tools attached for the customer, then those that the model made. */
+const answered = (
+  { shared }: RunState,
+  frame: FrameState
+): Pick<FrameState, "files" | "sources"> => {
+  if (shared === undefined) return frame
+  const { files = [], sources } = frame
+  const made = files.filter((file) => !shared.some((each) => isSameFile(each, file)))
+  return { files: [...shared, ...made], sources }
+}
+
 const frameFinished = (state: RunState, frame: FrameState, text: string): RunEvent => {
   const { question } = state
   if (frame.id === rootFrame) {
     return question === undefined
-      ? runEnded("complete", "complete", text, finishOf(frame), frame, speaker(state))
+      ? runEnded(
+          "complete",
+          "complete",
+          text,
+          finishOf(frame),
+          answered(state, frame),
+          speaker(state)
+        )
       : // The supervisor's answer was in flight when the question was put.
         questionClosed(question, "runtime")
   }
@@ -138,15 +157,16 @@ const runEnded = (
 export const conclude = (state: RunState): RunEvent | undefined => {
   if (state.ended !== undefined) return undefined
   if (state.stopping !== undefined) {
-    if (state.question !== undefined) return questionClosed(state.question, state.stopping.by)
+    const [question] = openQuestions(state)
+    if (question !== undefined) return questionClosed(question, state.stopping.by)
     for (const call of state.open) {
       const event = callClosed(state, call, state.stopping.by)
       if (event !== undefined) return event
     }
     if (state.open.length > 0) return undefined
-    const { reason, status } = state.stopping
+    const { reason, status, told } = state.stopping
     const finish = stoppedFinish(state.stopping, state.frames.get(rootFrame))
-    return runEnded(status, reason, lastText(state), finish, {}, speaker(state))
+    return runEnded(status, reason, told ?? lastText(state), finish, {}, speaker(state))
   }
   for (const frame of state.openFrames) {
     if (frame.answer !== undefined) return frameFinished(state, frame, frame.answer)

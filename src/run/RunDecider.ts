@@ -14,6 +14,7 @@ import type { OnLoss } from "../tool/ToolSpec.ts"
 import { breachOf, onBreach } from "./RunBreach.ts"
 import { duplicatedBy } from "./RunGuard.ts"
 import { handoffs_max_default } from "./RunLimits.ts"
+import type { Guarded } from "./GuardVerdict.ts"
 import type {
   ApprovalRequested,
   CallSettled,
@@ -25,13 +26,15 @@ import type {
   ModelTurned,
   Outcome,
   Question,
+  RunBeside,
   RunEvent,
   RunStopping
 } from "./RunEvent.ts"
 import type { CallPhase, CallState, RunState } from "./RunState.ts"
 import { questionOf, findCall, callOf, frameOf } from "./RunState.ts"
 import { policyFailure, callSettled } from "./CallResult.ts"
-import { turnFailed, turnFinished, wantsTurn } from "./TurnDecision.ts"
+import { textsGuarded, turnFailed, turnFinished, wantsTurn } from "./TurnDecision.ts"
+import { sideRunRefusal } from "./SideRun.ts"
 import { mayCompact } from "./StepFold.ts"
 
 /** A model's finished turn, before its frame and step are added. */
@@ -43,7 +46,21 @@ export type Turn = Omit<ModelTurned, "_tag" | "frame" | "step" | "files" | "give
 export type RunInput =
   /** The run has a new owner: what the old one dispatched is lost or sent again. */
   | { readonly _tag: "Recovered" }
-  | { readonly _tag: "TurnFinished"; readonly turned: ModelTurned }
+  /** `guarded`: what guards said of its text, which is the one that they have left of it. Absent = no guard was asked. */
+  | {
+      readonly _tag: "TurnFinished"
+      readonly turned: ModelTurned
+      readonly guarded?: ReadonlyArray<Guarded>
+    }
+  /** What guards say of texts that a wanted turn is to be shown; then the turn is wanted again, unless its frame has ended. */
+  | {
+      readonly _tag: "Guards"
+      readonly frame: FrameId
+      readonly step: number
+      readonly verdicts: ReadonlyArray<Guarded>
+      /** What a person is asked before the turn. A turn whose text it is about is in it. */
+      readonly question?: Omit<ApprovalRequested, "_tag">
+    }
   | {
       readonly _tag: "TurnFailed"
       readonly frame: FrameId
@@ -54,11 +71,15 @@ export type RunInput =
       readonly transient: boolean
       /** In how many ms, if that is known. */
       readonly retry_after_ms?: number
+      /** What was written before the turn broke off. It is kept, and is no answer. */
+      readonly text?: string
     }
   /** The prompt of a wanted turn is cut; then the turn is wanted again. */
   | { readonly _tag: "Compacts"; readonly compaction: Omit<Compacted, "_tag"> }
   /** What the first turn is told of memory; then the turn is wanted again. */
   | { readonly _tag: "Recalls"; readonly recalled: MemoryRecalled }
+  /** An earlier run waits for people: this one answers beside it, if it has not begun its work yet. */
+  | { readonly _tag: "Answers"; readonly beside: RunBeside }
   | {
       readonly _tag: "Delegates"
       readonly call: CallId
@@ -330,14 +351,36 @@ const finished = (
   }
 }
 
+/** What a side run may not do, as the refusal of its call; undefined for what it may. */
+const refusedBeside = (state: RunState, input: RunInput): ReadonlyArray<RunEvent> | undefined => {
+  const refuse = (id: CallId) =>
+    starting(state, id, ({ proposed }) => [
+      callSettled(id, { _tag: "Failed", error: failureOf(sideRunRefusal(proposed.name)) })
+    ])
+  switch (input._tag) {
+    case "Dispatches":
+    case "HandsOff":
+      return refuse(input.call)
+    case "RequestsApproval":
+    case "RequestsClient":
+      return refuse(input.request.call)
+    default:
+      return undefined
+  }
+}
+
 /** The events that an input causes; none if it no longer fits. */
 export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent> => {
   if (state.ended !== undefined) return none
+  const refused = state.beside && refusedBeside(state, input)
+  if (refused !== undefined) return refused
   switch (input._tag) {
     case "Recovered":
       return recovered(state)
     case "TurnFinished":
-      return turnFinished(state, input.turned)
+      return turnFinished(state, input.turned, input.guarded)
+    case "Guards":
+      return textsGuarded(state, input)
     case "TurnFailed":
       return turnFailed(state, input)
     case "Compacts": {
@@ -350,6 +393,8 @@ export const decide = (state: RunState, input: RunInput): ReadonlyArray<RunEvent
       return state.recalled === undefined && wantsTurn(state, rootFrame, 1)
         ? [input.recalled]
         : none
+    case "Answers":
+      return state.beside === undefined && wantsTurn(state, rootFrame, 1) ? [input.beside] : none
     case "Delegates":
       return delegates(state, input)
     case "HandsOff":

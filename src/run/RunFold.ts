@@ -4,6 +4,8 @@ import { isFile } from "../conversation/Part.ts"
 import type { AgentName, CallId, FrameId } from "../value/Ids.ts"
 import { frameOpenedBy, rootFrame } from "../value/Ids.ts"
 import { appended } from "../value/ShortList.ts"
+import { foldClosed, foldDecision, foldGuarded, foldQuestion } from "./Guarding.ts"
+import type { Imported } from "./Imported.ts"
 import { heldUnitsOf } from "./HeldUnits.ts"
 import { foldCompaction, foldResult, foldTurn, moveTo, proposedPhase } from "./StepFold.ts"
 import type { ApprovalDecided, CallDispatched, HandedOff, Question, RunEvent } from "./RunEvent.ts"
@@ -40,6 +42,9 @@ const openFrame = (
     tokens_refused: undefined,
     answer: undefined,
     unfits: 0,
+    judged: undefined,
+    held: undefined,
+    refused: undefined,
     finish: undefined,
     sources: undefined,
     files: undefined
@@ -57,6 +62,9 @@ const limitAnswered = (state: RunState) => {
 
 const asked = (state: RunState, event: Question) => {
   state.requested = appended(state.requested ?? [], event)
+  if (event._tag === "ApprovalRequested" && event.guarded !== undefined) {
+    return foldQuestion(state, event, event.guarded)
+  }
   if (event._tag === "ApprovalRequested" && event.limit !== undefined) {
     state.question = event
     state.awaiting++
@@ -75,7 +83,8 @@ const approvalDecided = (state: RunState, event: ApprovalDecided) => {
   if (question === undefined) throw new TypeError("nobody asked for this decision")
   const { proposal, tool_digest } = question
   if (question._tag === "ClientRequested") throw new TypeError("nobody decides a client's call")
-  const { limit } = question
+  const { guarded, limit } = question
+  if (guarded !== undefined) return foldDecision(state, guarded, decision)
   if (limit !== undefined) {
     if (decision._tag === "Approve") extendLimit(state.used, limit)
     return limitAnswered(state)
@@ -133,12 +142,24 @@ const reopened = (state: RunState, id: CallId) => {
   moveTo(state, call, proposedPhase)
 }
 
+/**
+ * The transcript of an imported exchange has no empty texts, which providers refuse. Its run ends without a text of its own: the
+ * answer was written into the conversation with the message.
+ */
+const foldImported = (frame: FrameState, message: string, { answer }: Imported) => {
+  if (message === "") frame.transcript.pop()
+  if (answer !== "") frame.transcript.push({ role: "assistant", text: answer, calls: [] })
+  frame.answer = ""
+}
+
 const accept = (state: FoldState, event: RunEvent) => {
   if (event._tag !== "RunAccepted") throw new TypeError("a run begins with its acceptance")
-  const { handed_by, message, parts } = event
+  const { handed_by, imported, message, parts } = event
   state.accepted = event
   if (parts !== undefined) state.hasFiles = parts.some(isFile)
-  openFrame(state, rootFrame, agentOfRun(event), message, parts).handed_by = handed_by
+  const frame = openFrame(state, rootFrame, agentOfRun(event), message, parts)
+  frame.handed_by = handed_by
+  if (imported !== undefined) foldImported(frame, message, imported)
 }
 
 const unknownPhase: CallPhase = { _tag: "Unknown" }
@@ -165,6 +186,11 @@ export const evolve = (state: FoldState, event: RunEvent): void => {
     case "MemoryRecalled":
       state.recalled = event
       return
+    case "Guarded":
+      return foldGuarded(state, event)
+    case "RunBeside":
+      state.beside = event
+      return
     case "FrameOpened":
       return delegated(state, event)
     case "HandedOff":
@@ -176,6 +202,7 @@ export const evolve = (state: FoldState, event: RunEvent): void => {
       return approvalDecided(state, event)
     case "ApprovalClosed":
       if (state.question?.approval === event.approval) return limitAnswered(state)
+      if (foldClosed(state, event.approval)) return
       return moveTo(state, callOf(state, event.call), proposedPhase)
     case "CallDispatched":
       return dispatched(state, event)

@@ -32,6 +32,8 @@ export const RunItem = Schema.Struct({
   /** The first 200 characters of the message. */
   message: Schema.String,
   by: Schema.String,
+  /** Who sent it for `by`. Absent = `by` did. */
+  via: Schema.optionalKey(Schema.String),
   trace_id: Schema.String,
   /** ms since 1970. */
   created_at: Schema.Int,
@@ -67,6 +69,7 @@ export const runItem = (
   task_status: task.status,
   message: truncateUnits(task.message, message_shown).toWellFormed(),
   by: task.by,
+  ...defined({ via: task.via }),
   trace_id: task.trace_id,
   created_at: task.created_at,
   ...(task.reason === undefined || task.reason === "" ? undefined : { reason: task.reason }),

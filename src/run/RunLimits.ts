@@ -53,7 +53,7 @@ const ExtendBy = Schema.Struct({
 /** `handoffs_max` where an agent does not say it. */
 export const handoffs_max_default = 4
 
-export const RunLimits = Schema.Struct({
+const runLimits = Schema.Struct({
   /** Model turns over all frames, 1 to 1,000. The reason of a run that ends by it is `recursion_limit`. Absent = 25. */
   steps_max: bounded(1, 1_000, 25),
   /** Calls over all frames, 1 to 100,000. Absent = 1,000. */
@@ -117,5 +117,13 @@ export const RunLimits = Schema.Struct({
   /** How often each limit may be extended, at most 100; after that a breach stops the run. Absent = 1. */
   extensions_max: bounded(0, 100, 1)
 })
-throwInvalidInputInMake(RunLimits)
-export interface RunLimits extends Schema.Schema.Type<typeof RunLimits> {}
+
+/** The limits of a run as an author writes them: what is absent has its default. */
+export interface RunLimitsInput extends Schema.Struct.MakeIn<typeof runLimits.fields> {}
+
+/** What one run may use. `make` throws `InvalidInput` that names the member and the cure. */
+export class RunLimits extends Schema.Opaque<RunLimits>()(runLimits) {
+  /** The limits with all defaults. Throws `InvalidInput` that names the member and the cure. */
+  declare static readonly make: (input: RunLimitsInput, options?: Schema.MakeOptions) => RunLimits
+}
+throwInvalidInputInMake(RunLimits, "RunLimits")

@@ -15,6 +15,7 @@ import type {
   FinishReason,
   HostValues,
   MemoryRecalled,
+  RunBeside,
   Outcome,
   ProposedCall,
   Question,
@@ -23,6 +24,7 @@ import type {
   RunEnded,
   RunStopping
 } from "./RunEvent.ts"
+import type { Guarded } from "./GuardVerdict.ts"
 import type { Source } from "./ProviderWork.ts"
 import { parseDecimal } from "../value/Decimal.ts"
 import type { Spending } from "../cost/Spending.ts"
@@ -195,6 +197,12 @@ export interface FrameState {
   answer: string | undefined
   /** Answers that did not fit the schema of answers. */
   unfits: number
+  /** Which guards have judged which of its texts (`Guarding.ts`); undefined = none has. */
+  judged: Set<string> | undefined
+  /** The open question about one of its texts. Until a person answers it counts in `waiting`, and the frame has no turn. */
+  held: ApprovalRequested | undefined
+  /** The verdict that refused its message or its last turn. */
+  refused: Guarded | undefined
   /** How the last turn ended, where it did not end well. */
   finish: FinishReason | undefined
   /** What the last turn refers to. */
@@ -235,8 +243,12 @@ export interface FoldState {
   past: HistoryCut | undefined
   /** What the run was told of memory; undefined = nothing was asked. */
   recalled: MemoryRecalled | undefined
+  /** What the run was told of an earlier one that it answers beside; undefined = it is no side run. */
+  beside: RunBeside | undefined
   /** Its message, a result or a turn has files. */
   hasFiles: boolean
+  /** Files of results that are the answer's too; undefined = none yet. */
+  shared: Array<FilePart> | undefined
   /** The open question about a limit of the run: no frame has a turn until a person answers it. Undefined = none is open. */
   question: ApprovalRequested | undefined
   /** How many questions wait for a decision. While any does, or a call is unknown, the run is `awaiting_approval`. */
@@ -279,7 +291,9 @@ export const emptyState = (): FoldState => ({
   question: undefined,
   past: undefined,
   recalled: undefined,
+  beside: undefined,
   hasFiles: false,
+  shared: undefined,
   awaiting: 0,
   unknown: 0,
   open: [],
@@ -310,6 +324,15 @@ export const questionOf = (
   { requested }: Pick<FoldState, "requested">,
   id: ApprovalId
 ): Question | undefined => requested?.findLast(({ approval }) => approval === id)
+
+/** The open questions that are about no call: about a limit of the run, and about texts. */
+export const openQuestions = ({
+  openFrames,
+  question
+}: Pick<FoldState, "openFrames" | "question">): ReadonlyArray<ApprovalRequested> => {
+  const held = openFrames.flatMap((frame) => frame.held ?? [])
+  return question === undefined ? held : [question, ...held]
+}
 
 /** Does the run wait for nothing but answers of people? Then it may leave the process. */
 export const isParkable = (state: FoldState): boolean => {

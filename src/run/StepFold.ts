@@ -1,6 +1,8 @@
 /**
  * Folds a turn, the results of its calls and a compaction into a run's state.
  */
+import type { ResultFile } from "../conversation/Part.ts"
+import { isSameFile, parts_max } from "../conversation/Part.ts"
 import type { CallId } from "../value/Ids.ts"
 import { callId } from "../value/Ids.ts"
 import { appended } from "../value/ShortList.ts"
@@ -111,13 +113,26 @@ const close = <A>(open: Array<A>, item: A | undefined): void => {
   else if (at > 0) open.splice(at, 1)
 }
 
+/** Keeps the files for the customer, each once. Calls at the same time may attach more than an answer has. */
+const share = (state: RunState, files: ReadonlyArray<ResultFile>) => {
+  for (const { for_customer, ...file } of files) {
+    if (for_customer !== true) continue
+    const shared = (state.shared ??= [])
+    if (shared.length < parts_max && !shared.some((each) => isSameFile(each, file)))
+      shared.push(file)
+  }
+}
+
 /** The one result of a call. The last one ends the step. */
 export const foldResult = (state: RunState, call: CallState, event: CallSettled) => {
   const { outcome } = event
   if (call.phase._tag === "Delegated") {
     close(state.openFrames, state.frames.get(call.phase.frame))
   }
-  if (event.files !== undefined) state.hasFiles = true
+  if (event.files !== undefined) {
+    state.hasFiles = true
+    share(state, event.files)
+  }
   moveTo(state, call, settledPhase(event))
   close(state.open, call)
   recount(state, call, outcome)

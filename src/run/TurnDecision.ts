@@ -7,27 +7,40 @@ import type { FrameId } from "../value/Ids.ts"
 import { callId, callOpening, rootFrame } from "../value/Ids.ts"
 import { policyFailure, callSettled } from "./CallResult.ts"
 import { repairs_max, unfit_reason } from "./AnswerSchema.ts"
+import type { Guarded } from "./GuardVerdict.ts"
+import { guard_refused, isRefusal } from "./GuardVerdict.ts"
+import { isJudged, refusalText, toldOf } from "./Guarding.ts"
 import { isCompleteFinish, unusableTurnOf, withheldResult } from "./IncompleteTurn.ts"
 import { breachOf, callsMax, callsUsed, isAnswering, lastStep } from "./RunBreach.ts"
-import type { ModelTurned, Outcome, ProposedCall, RunEvent } from "./RunEvent.ts"
+import type { ApprovalRequested, ModelTurned, Outcome, ProposedCall, RunEvent } from "./RunEvent.ts"
 import { isEmptyTurn } from "./RunGuard.ts"
-import { findFrame, frameOf } from "./RunState.ts"
+import { findFrame, frameOf, questionOf } from "./RunState.ts"
 import type { RunState } from "./RunState.ts"
 
 const none: ReadonlyArray<RunEvent> = []
+const none_guarded: ReadonlyArray<Guarded> = []
 
 /** The turn, and results of those of its calls that never run: not offered, beyond `calls_max`, or of a turn that was cut. */
-export const turnFinished = (state: RunState, given: ModelTurned): ReadonlyArray<RunEvent> => {
+export const turnFinished = (
+  state: RunState,
+  given: ModelTurned,
+  guarded: ReadonlyArray<Guarded> = none_guarded
+): ReadonlyArray<RunEvent> => {
   const { frame, step } = given
   if (!wantsTurn(state, frame, step)) return none
   const turned = normalisedTurn(state, given)
   const left = Math.max(0, callsMax(state) - callsUsed(state))
-  const events: Array<RunEvent> = [turned]
+  const events: Array<RunEvent> = guarded === none_guarded ? [turned] : [...guarded, turned]
   let index = 0
   for (const proposal of turned.calls) {
     const refused = refusalOf(turned, proposal, index < left)
     if (refused !== undefined) events.push(callSettled(callId(frame, step, index), refused))
     index++
+  }
+  const refusal = frameOf(state, frame).refused ?? guarded.find(isRefusal)
+  if (refusal !== undefined) {
+    events.push(refusedFrame(refusal))
+    return events
   }
   const end =
     undeclaredEnd(turned) ??
@@ -114,15 +127,76 @@ const frameEnd = (
   return callSettled(callOpening(frame), { _tag: "Failed", error })
 }
 
+/** Ends the frame whose message or turn is refused: the supervisor's with what its sender is told. */
+export const refusedFrame = (refusal: Guarded): RunEvent =>
+  refusal.frame === rootFrame
+    ? {
+        _tag: "RunStopping",
+        status: "failed",
+        by: "runtime",
+        reason: guard_refused,
+        message: refusalText(refusal),
+        told: toldOf(refusal)
+      }
+    : callSettled(callOpening(refusal.frame), policyFailure("GUARD_REFUSED", refusalText(refusal)))
+
+/** What guards say of a frame's message, or of results that its next turn is shown. */
+export const textsGuarded = (
+  state: RunState,
+  {
+    frame,
+    question,
+    step,
+    verdicts
+  }: {
+    readonly frame: FrameId
+    readonly step: number
+    readonly verdicts: ReadonlyArray<Guarded>
+    readonly question?: Omit<ApprovalRequested, "_tag">
+  }
+): ReadonlyArray<RunEvent> => {
+  if (!wantsTurn(state, frame, step)) return none
+  const of = frameOf(state, frame)
+  const events: Array<RunEvent> = []
+  for (const verdict of verdicts) {
+    if (isJudged(of, verdict, verdict.guard)) continue
+    events.push(verdict)
+    if (verdict.on === "message" && isRefusal(verdict)) return [...events, refusedFrame(verdict)]
+  }
+  // After a lost acknowledgement it is decided again, perhaps after an answer: a question is put once.
+  if (question === undefined || questionOf(state, question.approval) !== undefined) return events
+  // A side run asks nobody.
+  if (state.beside === undefined && state.questions < state.accepted.limits.questions_max) {
+    return [...events, { _tag: "ApprovalRequested", ...question }]
+  }
+  const asks = verdicts.find(({ verdict }) => verdict === "ask")
+  const reason = "A person would have to be asked, and this run may ask no more questions."
+  return asks === undefined ? events : [...events, refusedFrame({ ...asks, reason })]
+}
+
 export const turnFailed = (
   state: RunState,
   input: FrameEnd & {
     readonly frame: FrameId
     readonly step: number
     readonly transient: boolean
+    readonly text?: string
   }
-): ReadonlyArray<RunEvent> =>
-  wantsTurn(state, input.frame, input.step) ? [frameEnd(input.frame, input, input.transient)] : none
+): ReadonlyArray<RunEvent> => {
+  const { frame, step, text = "", transient } = input
+  if (!wantsTurn(state, frame, step)) return none
+  const end = frameEnd(frame, input, transient)
+  if (text.trim() === "") return [end]
+  const broken = {
+    frame,
+    step,
+    text,
+    calls: [],
+    finish: "other",
+    finish_raw: "unfinished"
+  } as const
+  return [{ _tag: "ModelTurned", ...broken }, end]
+}
 
 /** Does the frame wait for exactly this turn, and does `steps_max` leave one? */
 export const wantsTurn = (state: RunState, id: FrameId, step: number): boolean => {

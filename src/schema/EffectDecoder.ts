@@ -8,6 +8,8 @@ import { isPlainObject, isObject } from "../value/PlainObject.ts"
 import { refusalPath, refusalText, ValueRefused, refusalPaths } from "./SchemaIssues.ts"
 import { isSameJson } from "../value/Canonical.ts"
 import { mapLeaves } from "../value/JsonText.ts"
+import { readJson } from "../value/BoundedJson.ts"
+import { definitionOf, withDefinitions } from "./SchemaDefinitions.ts"
 
 const scalars = new Set<unknown>(["string", "number", "integer", "boolean", "null"])
 
@@ -160,10 +162,16 @@ const looks_max = 1_000_000
 /** The most tries: some schemas name one fault at a time. */
 const tries_max = 1_000
 
-/** How many values there are, and whether one is null. */
-const counted = (value: unknown, found: { values: number; nulls: number }): void => {
+/** An object or a list that is written as JSON in a text; any other value as it is. */
+export const encodedIn = (value: unknown): unknown => {
+  if (typeof value !== "string" || !/^\s*[[{]/.test(value)) return value
+  return Result.getOrElse(readJson(value), () => value)
+}
+
+/** How many values there are, and how many of them may be mended: nulls, and texts that begin as JSON does. */
+const counted = (value: unknown, found: { values: number; odd: number }): void => {
   found.values++
-  if (value === null) found.nulls++
+  if (value === null || (typeof value === "string" && /^\s*[[{]/.test(value))) found.odd++
   else if (typeof value === "object") {
     for (const name in value) counted((value as Readonly<Record<string, unknown>>)[name], found)
   }
@@ -177,17 +185,21 @@ const withoutNulls = (value: unknown): unknown =>
   )
 
 /**
- * The value without the member at this path if it is null; undefined = it is no such member. Of any other value at the path, such
- * as one of a union whose choices have faults of their own, all members that are null are left out.
+ * The value without the member at this path if it is null, and with what a text there encodes; undefined = it is no such member.
+ * Of any other value at the path, such as one of a union whose choices have faults of their own, all members that are null are
+ * left out.
  */
-const withoutNull = (value: unknown, [name, ...rest]: ReadonlyArray<string>): unknown => {
-  if (name === undefined) return value === null ? undefined : withoutNulls(value)
+const mended = (value: unknown, [name, ...rest]: ReadonlyArray<string>): unknown => {
+  if (name === undefined) {
+    if (value === null) return undefined
+    return typeof value === "string" ? encodedIn(value) : withoutNulls(value)
+  }
   if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return undefined
   const member = (value as Readonly<Record<string, unknown>>)[name]
   if (rest.length === 0 && member === null && isObject(value)) {
     return Object.fromEntries(Object.entries(value).filter(([each]) => each !== name))
   }
-  const less = withoutNull(member, rest)
+  const less = mended(member, rest)
   if (less === undefined) return undefined
   if (Array.isArray(value)) return value.with(Number(name), less)
   return Object.fromEntries(
@@ -196,20 +208,21 @@ const withoutNull = (value: unknown, [name, ...rest]: ReadonlyArray<string>): un
 }
 
 /**
- * Decodes, and where that fails again without the members that were refused for being null: many models write null for a member
- * that they leave out, so it counts as absent where a schema refuses null and lets the member be absent, optional or with a
- * default. If this helps not, the first refusal stands. `decodeAll` may name more than one fault; it is made when it is first needed.
+ * Decodes, and where that fails again as the value is meant. Many models and clients write null for a member that they leave out,
+ * so it counts as absent where a schema refuses null and lets the member be absent, optional or with a default; and some encode
+ * an object or a list within a value once more, as a text. If this helps not, the first refusal stands. `decodeAll` may name more
+ * than one fault; it is made when it is first needed.
  */
-export const nullAsAbsent = (decode: Decode, decodeAll: () => Decode = () => decode): Decode => {
+export const asMeant = (decode: Decode, decodeAll: () => Decode = () => decode): Decode => {
   let all: Decode | undefined
   return (args) => {
     const first = decode(args)
     if (Exit.isSuccess(first)) return first
-    const found = { values: 0, nulls: 0 }
+    const found = { values: 0, odd: 0 }
     counted(args, found)
-    if (found.nulls === 0) return first
+    if (found.odd === 0) return first
     all ??= decodeAll()
-    const tries = Math.min(tries_max, found.nulls, Math.floor(looks_max / found.values))
+    const tries = Math.min(tries_max, found.odd, Math.floor(looks_max / found.values))
     let value = args
     for (let left = tries; left > 0; left--) {
       const exit = all(value)
@@ -217,11 +230,64 @@ export const nullAsAbsent = (decode: Decode, decodeAll: () => Decode = () => dec
       const paths = refusalPaths(Cause.squash(exit.cause))
       const before = value
       for (const path of paths) {
-        if (path.length > 0) value = withoutNull(value, path) ?? value
+        if (path.length > 0) value = mended(value, path) ?? value
       }
       if (isSameJson(value, before)) break
     }
     const last = decode(value)
     return Exit.isSuccess(last) ? last : first
   }
+}
+
+/** Does a schema refuse null for certain? */
+const refusesNull = (schema: unknown, definitions: JsonObject): boolean => {
+  if (!isObject(schema)) return false
+  const { anyOf, const: only, enum: some, type } = schema
+  const name = definitionOf(schema)
+  if (name !== undefined) {
+    // A definition that is but another one refuses what that refuses; nobody follows it further.
+    const definition = definitions[name]
+    return definitionOf(definition) === undefined && refusesNull(definition, definitions)
+  }
+  if (Array.isArray(some)) return !some.includes(null)
+  if (only !== undefined) return only !== null
+  if (Array.isArray(anyOf)) return anyOf.every((each) => refusesNull(each, definitions))
+  return Array.isArray(type) ? !type.includes("null") : typeof type === "string" && type !== "null"
+}
+
+/**
+ * The value as its JSON Schema means it, before a library reads it that would make a 0 or a text of a null: without members that
+ * are null where the schema refuses that and lets them be absent, and with the default of one that has to be there.
+ */
+const withoutRefusedNulls = (value: unknown, given: unknown, definitions: JsonObject): unknown => {
+  if (typeof value !== "object" || value === null || !isObject(given)) return value
+  const name = definitionOf(given)
+  const schema = name === undefined ? given : definitions[name]
+  if (!isObject(schema)) return value
+  if (Array.isArray(value)) {
+    return value.map((item) => withoutRefusedNulls(item, schema["items"], definitions))
+  }
+  const { properties, required } = schema
+  if (!isObject(properties)) return value
+  const names: ReadonlyArray<unknown> = Array.isArray(required) ? required : []
+  const members = Object.entries(value).flatMap(([name, member]): Array<[string, unknown]> => {
+    const of = Object.hasOwn(properties, name) ? properties[name] : undefined
+    if (member !== null || !refusesNull(of, definitions)) {
+      return [[name, withoutRefusedNulls(member, of, definitions)]]
+    }
+    if (!names.includes(name)) return []
+    return isObject(of) && "default" in of ? [[name, of["default"]]] : [[name, member]]
+  })
+  return Object.fromEntries(members)
+}
+
+const hasNull = (value: unknown): boolean =>
+  value === null || (typeof value === "object" && Object.values(value).some(hasNull))
+
+/** Gives what `withoutRefusedNulls` leaves of a value by this schema. */
+export const nullsRead = (json_schema: JsonObject): ((value: unknown) => unknown) => {
+  const schema = withDefinitions(json_schema)
+  const { $defs } = schema
+  const definitions: JsonObject = isObject($defs) ? $defs : {}
+  return (value) => (hasNull(value) ? withoutRefusedNulls(value, schema, definitions) : value)
 }

@@ -1,12 +1,14 @@
 /**
  * Patterns of foreign schemas, matched in linear time by RE2's engine, which does not backtrack, and schemas made from JSON Schema
- * with such patterns in place of their own. A pattern that RE2 does not support (look-ahead, back references) is refused when the
- * schema is read and not when a text is matched.
+ * with such patterns in place of their own. They mean what they mean in JavaScript (`PatternSyntax`). A pattern that RE2 does not
+ * support (looking ahead from within, back references) is refused when the schema is read and not when a text is matched.
  */
 import { Result, Schema, SchemaRepresentation } from "effect"
 import { RE2JS } from "re2js"
 import { truncateUnits } from "../value/CutText.ts"
 import { canonical } from "../value/Canonical.ts"
+import { isObject } from "../value/PlainObject.ts"
+import { inUnicodeMode, patternParts } from "./PatternSyntax.ts"
 
 /** The longest pattern, in characters. The matching time for each character of a text grows with it. */
 const pattern_units_max = 2_000
@@ -64,26 +66,37 @@ export const linearPattern = (source: string): Result.Result<LinearPattern, stri
   if (source.length > pattern_units_max) {
     return Result.fail(`a pattern has more than ${pattern_units_max} characters`)
   }
-  const size = expandedSize(source)
+  const parts = patternParts(source)
+  if (Result.isFailure(parts))
+    return Result.fail(`the pattern ${shownPattern(source)} ${parts.failure}`)
+  const { all, none } = parts.success
+  const size = [...all, ...none].reduce((sum, part) => sum + expandedSize(part), 0)
   if (size > pattern_size_max) {
     return Result.fail(
-      `the pattern ${JSON.stringify(source.slice(0, 100))} is too large: written out, it has more than ${pattern_size_max} parts`
+      `the pattern ${shownPattern(source)} is too large: written out, it has more than ${pattern_size_max} parts`
     )
   }
   return Result.mapBoth(
-    Result.try(() => RE2JS.compile(RE2JS.translateRegExp(source))),
+    Result.try(() => [all, none].map((each) => each.map((part) => RE2JS.compile(part)))),
     {
-      onSuccess: (compiled): LinearPattern => ({
+      onSuccess: ([matches = [], refuses = []]): LinearPattern => ({
         source,
-        size: Math.max(size, compiled.programSize()),
-        test: (text) => text.length <= text_units_max && compiled.test(text),
+        size: Math.max(
+          size,
+          [...matches, ...refuses].reduce((sum, each) => sum + each.programSize(), 0)
+        ),
+        test: (text) =>
+          text.length <= text_units_max &&
+          matches.every((each) => each.test(text)) &&
+          !refuses.some((each) => each.test(text)),
         toString: () => source
       }),
-      onFailure: () =>
-        `the pattern ${JSON.stringify(source.slice(0, 100))} cannot be run in linear time`
+      onFailure: () => `the pattern ${shownPattern(source)} cannot be run in linear time`
     }
   )
 }
+
+const shownPattern = (source: string): string => JSON.stringify(source.slice(0, 100))
 
 const linear: SchemaRepresentation.FilterReviver<{
   readonly source: string
@@ -131,12 +144,36 @@ const revivers: ReadonlyArray<SchemaRepresentation.AnyReviver> = [
   unique
 ]
 
+const mentions = /"(?:pattern|uniqueItems)/
+
+/** Keywords whose values are data, and no schemas. */
+const data: ReadonlySet<string> = new Set(["const", "enum", "default", "examples", "example"])
+
+const readable = (schema: unknown): unknown => {
+  if (Array.isArray(schema)) return schema.map(readable)
+  if (!isObject(schema)) return schema
+  const members = Object.entries(schema).map(([name, value]): readonly [string, unknown] => {
+    if (data.has(name)) return [name, value]
+    if (name === "pattern" && typeof value === "string") return [name, inUnicodeMode(value)]
+    if (name !== "patternProperties" || !isObject(value)) return [name, readable(value)]
+    const selected = Object.entries(value).map(
+      ([pattern, each]) => [inUnicodeMode(pattern), readable(each)] as const
+    )
+    return [name, Object.fromEntries(selected)]
+  })
+  return Object.fromEntries(members)
+}
+
+/** The same JSON Schema with patterns that Unicode mode reads, which is the one that a check of it reads them in. */
+export const withReadablePatterns = <A extends object>(json_schema: A): A =>
+  mentions.test(JSON.stringify(json_schema)) ? (readable(json_schema) as A) : json_schema
+
 /**
  * Returns the schema with linear checks; the same schema if it has no pattern and no `uniqueItems`. Throws if a pattern cannot
  * run in linear time.
  */
 export const withLinearPatterns = (schema: Schema.Top, json_schema: unknown): Schema.Top =>
-  /"(?:pattern|uniqueItems)/.test(JSON.stringify(json_schema))
+  mentions.test(JSON.stringify(json_schema))
     ? SchemaRepresentation.fromRepresentation(SchemaRepresentation.toRepresentation(schema.ast), {
         revivers
       })

@@ -2,22 +2,27 @@
  * The issues that a schema found in a value: where each is, and the schema's sentence about it, which may quote the value; and the
  * error of a value that does not fit, whatever the kind of schema.
  */
-import { SchemaIssue, Schema } from "effect"
+import { SchemaAST, SchemaIssue, Schema } from "effect"
 import { truncateUnits } from "../value/CutText.ts"
+import { excess_message, unknownMember } from "./PeerNames.ts"
 
 /** An issue and its place. `path` leads from the value to the place; it is empty if the value itself is wrong. */
 export interface PlacedIssue {
   readonly path: ReadonlyArray<string | number>
   readonly message: string
+  /** The schema has no such member. Absent = another issue. */
+  readonly isStray?: true
 }
 
-/** The message for a member that the schema does not have. */
-export const excess_message = "there is no such member"
+const membersOf = (ast: SchemaAST.AST): ReadonlyArray<string> =>
+  SchemaAST.isObjects(ast) ? ast.propertySignatures.map(({ name }) => String(name)) : []
 
-const formatted = SchemaIssue.makeFormatterStandardSchemaV1({
-  leafHook: (leaf) =>
-    leaf._tag === "UnexpectedKey" ? excess_message : SchemaIssue.defaultLeafHook(leaf)
-})
+/** What a check says that has only a description, such as a pattern, which nobody reads. */
+const describedCheck: SchemaIssue.CheckHook = (issue) => {
+  const { description } = issue.filter.annotations ?? {}
+  const said = SchemaIssue.defaultCheckHook(issue)
+  return said ?? (description === undefined ? undefined : `Expected ${description}`)
+}
 
 const segmentOf = (part: PropertyKey | { readonly key: PropertyKey }): string | number => {
   const key = typeof part === "object" ? part.key : part
@@ -25,15 +30,32 @@ const segmentOf = (part: PropertyKey | { readonly key: PropertyKey }): string | 
 }
 
 /** All issues in the order in which the schema found them. */
-export const schemaIssues = (issue: SchemaIssue.Issue): ReadonlyArray<PlacedIssue> =>
-  formatted(issue).issues.map(({ message, path = [] }) => ({ path: path.map(segmentOf), message }))
+export const schemaIssues = (issue: SchemaIssue.Issue): ReadonlyArray<PlacedIssue> => {
+  // A leaf does not know its name, and an issue not its leaf: the nth stray member is that of the nth such leaf.
+  const strays: Array<ReadonlyArray<string>> = []
+  const { issues } = SchemaIssue.makeFormatterStandardSchemaV1({
+    leafHook: (leaf) => {
+      if (leaf._tag === "UnexpectedKey") strays.push(membersOf(leaf.ast))
+      return leaf._tag === "UnexpectedKey" ? excess_message : SchemaIssue.defaultLeafHook(leaf)
+    },
+    checkHook: describedCheck
+  })(issue)
+  return issues.map(({ message, path: parts = [] }) => {
+    const path = parts.map(segmentOf)
+    if (message === "Missing key") return { path, message: "it is missing" }
+    const known = message === excess_message ? strays.shift() : undefined
+    return known === undefined
+      ? { path, message }
+      : { path, message: unknownMember(String(path.at(-1)), known), isStray: true }
+  })
+}
 
 /** The first issue, with the segments of its path as texts, for an error that names only one. */
 export const firstSchemaIssue = (
   issue: SchemaIssue.Issue
-): { readonly path: ReadonlyArray<string>; readonly message: string | undefined } => {
+): Partial<Omit<PlacedIssue, "path">> & { readonly path: ReadonlyArray<string> } => {
   const [first] = schemaIssues(issue)
-  return { path: (first?.path ?? []).map(String), message: first?.message }
+  return { ...first, path: (first?.path ?? []).map(String) }
 }
 
 /** The first issue as a sentence that includes its place. */
@@ -57,7 +79,7 @@ export class ValueRefused extends Schema.TaggedError<ValueRefused>()("ValueRefus
 /** The places of all issues that are known, except of members that the schema does not have. */
 export const refusalPaths = (error: unknown): ReadonlyArray<ReadonlyArray<string>> => {
   if (Schema.isSchemaError(error)) {
-    const issues = schemaIssues(error.issue).filter(({ message }) => message !== excess_message)
+    const issues = schemaIssues(error.issue).filter(({ isStray }) => isStray === undefined)
     return issues.map(({ path }) => path.map(String))
   }
   return error instanceof ValueRefused ? (error.paths ?? [error.path ?? []]) : []

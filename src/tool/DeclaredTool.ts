@@ -52,6 +52,7 @@ type ServicesOf<Returned> = Returned extends Effect.Effect<infer _A, infer _E, i
 type Keys = ReadonlyArray<Context.Key<unknown, unknown>>
 type Identifiers<Dependencies extends Keys> = Effect.Services<Dependencies[number]>
 
+/** The declaration of a tool: its name, arguments, result and rules. */
 export interface ToolOptions<
   Input extends AnySchema,
   Output extends AnySchema,
@@ -113,7 +114,9 @@ export interface DeclaredTool<Body, out R, out PerCall> extends Effect.Effect<
   MisdeclaredTool,
   R
 > {
+  /** What the declaration means, with all defaults. Fails with `MisdeclaredTool`. */
   readonly spec: Effect.Effect<ToolSpec, MisdeclaredTool>
+  /** The handler as it was given, for tests. */
   readonly body: Body
 }
 
@@ -123,6 +126,8 @@ const contextReader = (tool: string, schema: AnySchema) => {
     ? Effect.fail(misdeclared(tool, "context", misplaced_secret, place_secret))
     : Effect.succeed({ decode: plainDecoder(schema), secrets })
 }
+
+const in_order = "Write tool({ namespace, name, side_effects, input }, (args, call) => ...)"
 
 /** Declares one tool, as the head of this file shows. An invalid declaration fails the start with `MisdeclaredTool`. */
 export const tool = <
@@ -156,7 +161,13 @@ export const tool = <
     governance
   )
   const family = Effect.gen(function* () {
+    if (typeof options === "function") {
+      const { name } = body as unknown as { readonly name: string }
+      return yield* misdeclared(name, "options", "they stand behind the function", in_order)
+    }
     const { input, output, permission, spec } = yield* made
+    if (typeof body !== "function")
+      return yield* misdeclared(name, "body", "it is missing", in_order)
     const governed = yield* bindTool<Identifiers<Dependencies>>(spec, {
       input,
       output,

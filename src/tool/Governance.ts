@@ -116,7 +116,10 @@ export interface Governance {
    * its values. Absent = each call is a side effect of its own.
    */
   readonly idempotency?: Timed<Idempotency> | null
-  /** What one call costs, as a decimal text in the currency of the ledger: `"0.10"`. Absent = unknown. */
+  /**
+   * The most that one call costs, as a decimal text in the currency of the ledger: `"0.10"`. Budgets of cost reserve it before the
+   * body begins, and refuse a call for which they have too little left (`BUDGET`). Absent = unknown: nothing is reserved.
+   */
   readonly cost_estimate?: string | null
   /** Examples for the model, at most 16. Absent = none. */
   readonly examples?: ReadonlyArray<ToolExample>

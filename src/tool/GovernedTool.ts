@@ -17,7 +17,7 @@ import type { Toolkit } from "effect/ai"
 import { truncateUnits } from "../value/CutText.ts"
 import type { Spend } from "../cost/Spending.ts"
 import type { ToolError } from "../error/ToolError.ts"
-import type { FilePart, FileInput } from "../conversation/Part.ts"
+import type { FilePart, AttachedFile } from "../conversation/Part.ts"
 import type { Json } from "../value/Canonical.ts"
 import type { CallId, ConversationId, RunId, Tenant } from "../value/Ids.ts"
 import type { CallPermission } from "../permission/Policy.ts"
@@ -43,10 +43,15 @@ export { MisdeclaredTool } from "./MisdeclaredTool.ts"
  * until the attempt ends. None of it comes from the model.
  */
 export interface CallContext {
+  /** The id of the run that calls. */
   readonly run: RunId
+  /** The call's id, unique in its run. */
   readonly call: CallId
+  /** The conversation of the run. */
   readonly conversation: ConversationId
+  /** Whose run it is: look up nothing of another tenant. */
   readonly tenant: Tenant
+  /** The trace that the run is in. */
   readonly trace_id: string
   /** The principal whose message began the run. */
   readonly principal: string
@@ -86,11 +91,13 @@ export interface CallContext {
   /** Shows a preliminary result (any JSON) to watchers of the run. It replaces the previous one and is not stored. */
   readonly show: (result: unknown) => void
   /**
-   * Attaches a file to the result: the model is shown it, and people who may read the conversation can fetch it. Returns the
-   * journal's description of the file. Rejects with a tool error if the file is too large or cannot be stored, in a
-   * transactional tool, and in a worker of another process.
+   * Attaches a file to the result, such as `{ type: "file", media_type: "application/pdf", data: bytes, name: "bill.pdf" }`: the
+   * model is shown it, and staff who may read the conversation can fetch it. With `for: "customer"` it is also one of the answer's
+   * `files`, if the run completes: in the answer, in messages and in the event stream, where its customer can fetch it. A result has
+   * at most 32 files, and so has an answer of those for its customer. Returns the journal's description of the file. Rejects with a tool error if there are more, if the file is too large or cannot be
+   * stored, in a transactional tool, and in a worker of another process.
    */
-  readonly attach: (file: FileInput) => Promise<FilePart>
+  readonly attach: (file: AttachedFile) => Promise<FilePart>
   /**
    * Reports the tokens that a model used when the body called it. `metered` (layers/model) does so for the models that it wraps.
    */
@@ -107,11 +114,13 @@ export type BoundRun = Pick<
 
 /** A call whose body has not started. */
 export interface CallOfRun extends BoundRun {
+  /** The call's id, unique in its run. */
   readonly call: CallId
 }
 
 /** The second argument of a toolkit's handler, as `effect/ai` types it, with the call's context inside. */
 export interface GovernedContext {
+  /** The call's id, as `call.call`. */
   readonly toolCallId: string
   /** `call.show` as an Effect. */
   readonly preliminary: (result: unknown) => Effect.Effect<void>
@@ -120,6 +129,7 @@ export interface GovernedContext {
    * nobody has begun. Absent = the call's run is in another process.
    */
   readonly stopped?: Effect.Effect<void> | undefined
+  /** What the handler may know of its call; `callOf` reads it. */
   readonly call: CallContext
 }
 
@@ -135,15 +145,20 @@ export type EffectHandler<out R = never> = (
 
 /** A handler for authors who need not know Effect: a function that returns an Effect, a promise or a value, or throws. */
 export interface FunctionHandler {
+  /** A function of the author. */
   readonly _tag: "Function"
+  /** The function: arguments and call to a result. */
   readonly run: (args: never, call: CallContext) => unknown
 }
 
 /** A handler that is wrapped by an interceptor; `spec` is the spec of its tool. */
 export interface InterceptedHandler<out R = never> {
   readonly _tag: "Intercepted"
+  /** The spec of the wrapped tool. */
   readonly spec: ToolSpec
+  /** What wraps it. */
   readonly interceptor: Interceptor
+  /** The wrapped handler. */
   readonly handler: ToolHandler<R>
 }
 
@@ -152,8 +167,11 @@ export type ToolHandler<R = never> = EffectHandler<R> | FunctionHandler | Interc
 
 /** One call that an interceptor sees, with its decoded arguments. */
 export interface Intercepted {
+  /** The spec of the tool that is called. */
   readonly tool: ToolSpec
+  /** The decoded arguments. */
   readonly args: unknown
+  /** What a handler may know of the call. */
   readonly call: CallContext
 }
 
@@ -165,11 +183,19 @@ export type Interceptor = <R>(
 
 /** The outcome of a lost call, as far as the tool can tell. */
 export type Reconciled<Result = unknown> =
-  | { readonly _tag: "Happened"; readonly result: Result }
+  | {
+      readonly _tag: "Happened"
+      /** What the call gave, decoded. */
+      readonly result: Result
+    }
   /** The call did not happen and will not happen later, so it may be sent again at once. */
   | { readonly _tag: "NotHappened" }
   /** The call ended with this failure, whatever the failure's class. */
-  | { readonly _tag: "Failed"; readonly error: ToolError }
+  | {
+      readonly _tag: "Failed"
+      /** Why it failed. */
+      readonly error: ToolError
+    }
   | { readonly _tag: "Unknown" }
 
 /**
@@ -190,9 +216,13 @@ export type Precondition<Args = never, R = never> = (
  * the handler was built with.
  */
 export interface GovernedTool<out R = never> {
+  /** What the tool is, as the registry and models know it. */
   readonly spec: ToolSpec
+  /** Its registry key, `namespace.name@version`. */
   readonly key: string
+  /** Reads the model's arguments; fails where they do not fit. */
   readonly decode: (args: unknown) => Exit.Exit<unknown, unknown>
+  /** Turns a handler's result into JSON; fails where it does not fit the output schema. */
   readonly encode: (result: unknown) => Exit.Exit<unknown, unknown>
   /** Decodes the context of a run. It is also checked when a message is sent. Absent = the tool reads no context. */
   readonly context?: ContextReader
@@ -200,6 +230,7 @@ export interface GovernedTool<out R = never> {
   readonly permission?: CallPermission
   /** Checks that JSON is a valid result; used for examples and recordings. */
   readonly check: (json: unknown) => Exit.Exit<unknown, unknown>
+  /** What a call runs. */
   readonly handler: ToolHandler<R>
   /** Finds out the outcome of a lost call by its key; its result is a `Reconciled`. Present if `spec.reconcile` is true. */
   readonly reconcile?: ToolHandler<R>
@@ -211,7 +242,10 @@ export interface GovernedTool<out R = never> {
    * Present = the client of the conversation, such as a browser, sends the results: the handler never runs, and no interceptor
    * sees the calls. `expires_ms` is how long a call waits. Absent = the handler gives the results.
    */
-  readonly client?: { readonly expires_ms: number }
+  readonly client?: {
+    /** How long a call waits for its result, in ms. */
+    readonly expires_ms: number
+  }
   /**
    * What the tool's calls depend on besides their arguments, such as an endpoint. It is journaled with each dispatch. Absent =
    * nothing.

@@ -39,18 +39,19 @@ export const key_holds_ms_default = 30 * day_ms
  * A tool's key, and how far it reaches. A key of a `conversation` or of a `tenant` is kept in the store: a later call with it
  * gets the result of the first one, and its body does not run.
  */
-export const Idempotency = Schema.Struct({
-  /** The same text is the same side effect: 1 to 256 characters, with the paths of arguments in braces, `refund-{order.id}`. */
-  key: IdempotencyKey,
-  /** Where that holds: `run`, which is one message, `conversation` or `tenant`. */
-  scope: IdempotencyScope,
-  /**
-   * How long a key is kept from the dispatch of the first call on, in ms, a second to 366 days. Not for the scope `run`, whose
-   * keys hold as long as their run. Absent = 30 days.
-   */
-  holds_ms: Schema.optionalKey(KeyHoldsMs)
-})
-export interface Idempotency extends Schema.Schema.Type<typeof Idempotency> {}
+export class Idempotency extends Schema.Opaque<Idempotency>()(
+  Schema.Struct({
+    /** The same text is the same side effect: 1 to 256 characters, with the paths of arguments in braces, `refund-{order.id}`. */
+    key: IdempotencyKey,
+    /** Where that holds: `run`, which is one message, `conversation` or `tenant`. */
+    scope: IdempotencyScope,
+    /**
+     * How long a key is kept from the dispatch of the first call on, in ms, a second to 366 days. Not for the scope `run`, whose
+     * keys hold as long as their run. Absent = 30 days.
+     */
+    holds_ms: Schema.optionalKey(KeyHoldsMs)
+  })
+) {}
 
 /** The paths of the arguments that a key names, in the key's order. */
 export const argumentsNamed = (key: string): ReadonlyArray<string> =>

@@ -6,22 +6,25 @@ import type { SchemaIssue } from "effect"
 import { firstSchemaIssue } from "../schema/SchemaIssues.ts"
 import { truncateUnits } from "../value/CutText.ts"
 import { common_roles } from "../principal/Principal.ts"
-import { didYouMean, suggestNames } from "../value/Nearest.ts"
+import { unknownMember } from "../schema/PeerNames.ts"
 
 /**
  * A tool's declaration is invalid. `message` names the tool, the field and the fix; `field` is a path such as
  * `retry.max_attempts`.
  */
 export class MisdeclaredTool extends Schema.TaggedError<MisdeclaredTool>()("MisdeclaredTool", {
+  /** The name of the tool. */
   tool: Schema.String,
+  /** The member at fault, as a path such as `retry.max_attempts`. */
   field: Schema.String,
+  /** What is wrong with it, and what to write instead. */
   message: Schema.String
 }) {}
 
 /** Adds a full stop to a sentence that does not end in `.`, `?` or `!`. */
 const withStop = (sentence: string): string => (/[.?!]$/.test(sentence) ? sentence : `${sentence}.`)
 
-/** `problem` and `fix` are sentences without their full stop. */
+/** `problem` and `fix` are sentences without their full stop. An empty `fix` is in the problem. */
 export const misdeclared = (
   tool: string,
   field: string,
@@ -33,7 +36,7 @@ export const misdeclared = (
   return new MisdeclaredTool({
     tool: name,
     field,
-    message: `tool "${name}", field "${field}": ${withStop(problem)} ${withStop(fix)}`
+    message: `tool "${name}", field "${field}": ${[problem, fix].filter(Boolean).map(withStop).join(" ")}`
   })
 }
 
@@ -105,12 +108,7 @@ export const misdeclaredByIssue = (
         truncateUnits(message, 300),
         fixes[field] ?? "Write what its type says, or leave it out"
       )
-    : misdeclared(
-        tool,
-        path.join("."),
-        `no tool has this field.${didYouMean(truncateUnits(field, 64), names)}`,
-        "Leave it out, or correct its name"
-      )
+    : misdeclared(tool, path.join("."), unknownMember(field, names), "")
 }
 
 /** The error for the first option that is unknown; undefined = all options are known. */
@@ -122,10 +120,5 @@ export const strayOption = <Options extends object>(
   const stray = Object.keys(options).find((name) => !Object.hasOwn(known, name))
   return stray === undefined
     ? undefined
-    : misdeclared(
-        tool,
-        stray,
-        `there is no such option.${suggestNames(stray, Object.keys(known))}`,
-        "Leave it out"
-      )
+    : misdeclared(tool, stray, unknownMember(stray, Object.keys(known)), "")
 }

@@ -11,19 +11,24 @@ import type { ToolSpec } from "./ToolSpec.ts"
 
 /** Two tools of one registry have the same key. The start fails, and no tool of the second family is registered. */
 export class DuplicateTool extends Schema.TaggedError<DuplicateTool>()("DuplicateTool", {
+  /** The registry key that both have. */
   key: Schema.String,
+  /** Which families have the tool, and what to do. */
   message: Schema.String
 }) {}
 
 /** A provider registered a family that has no tools. */
 export class EmptyFamily extends Schema.TaggedError<EmptyFamily>()("EmptyFamily", {
+  /** The name of the provider. */
   provider: Schema.String,
+  /** What to do about it. */
   message: Schema.String
 }) {}
 
 /** No tool has this key or plain name. This is the only error after which a caller may look in another registry. */
 export class ToolNotFound extends Schema.TaggedError<ToolNotFound>()("ToolNotFound", {
   name: Schema.String,
+  /** Which tool is missing, and the nearest name. */
   message: Schema.String
 }) {}
 
@@ -31,6 +36,7 @@ export class ToolNotFound extends Schema.TaggedError<ToolNotFound>()("ToolNotFou
 export class AmbiguousTool extends Schema.TaggedError<AmbiguousTool>()("AmbiguousTool", {
   name: Schema.String,
   candidates: Schema.Array(Schema.String),
+  /** The keys that the name may mean. */
   message: Schema.String
 }) {}
 

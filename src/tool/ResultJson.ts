@@ -9,7 +9,7 @@
  * - a number made by JSON.rawJSON stays as it was written.
  *
  * A value that contains itself, is deeper than `depth_max`, or cannot be read is refused with its place; so is a promise, which
- * somebody forgot to await.
+ * somebody forgot to await. A text of it says so in its place: the receipt of a write is never lost.
  */
 import { Result } from "effect"
 import { truncateUnits } from "../value/CutText.ts"
@@ -20,14 +20,35 @@ import { ValueRefused } from "../schema/SchemaIssues.ts"
 interface Walk {
   values: number
   readonly path: Array<string>
+  /** The objects around the value, each at the place in the path that it has. */
+  readonly around: Array<object>
+  /** True = what is no JSON is said in its place and not refused. */
+  readonly says: boolean
 }
 
 const segment_max = 64
+/** How many names of a path are shown from each of its ends. */
+const segments_shown = 8
 
-const refuse = ({ path }: Walk, problem: string): never => {
-  const place = path.map((part) => truncateUnits(part, segment_max)).join(".")
-  const where = place === "" ? "the result" : `the result's member ${place}`
+const placeOf = (path: ReadonlyArray<string>): string => {
+  const parts = path.map((part) => truncateUnits(part, segment_max))
+  if (parts.length <= 2 * segments_shown) return parts.join(".")
+  return [...parts.slice(0, segments_shown), "…", ...parts.slice(-segments_shown)].join(".")
+}
+
+const refuse = ({ path, says }: Walk, problem: string): string => {
+  if (says) return `[${problem}]`
+  const where = path.length === 0 ? "the result" : `the result's member ${placeOf(path)}`
   throw new ValueRefused({ message: `${where} is no JSON: ${problem}`, path: [...path] })
+}
+
+/** What the circle is that closes here: a member that is one of the objects around it. */
+const circleOf = ({ around, path }: Walk, value: object): string | undefined => {
+  const at = around.indexOf(value)
+  if (at < 0) return undefined
+  return at === 0
+    ? "it is the result itself"
+    : `it is ${placeOf(path.slice(0, at))}, which contains it`
 }
 
 /** Base64 without the help of a runtime, a piece at a time: a call has a bounded number of arguments. */
@@ -71,7 +92,25 @@ const standsFor = (value: object, walk: Walk): unknown => {
   return value
 }
 
+const unreadable = "[it cannot be read]"
+
+const memberOf = (of: object, name: string, says: boolean): unknown => {
+  const read = () => (of as Readonly<Record<string, unknown>>)[name]
+  return says ? Result.getOrElse(Result.try(read), () => unreadable) : read()
+}
+
+/** The value, or what is said of it where a getter or a method of it throws anything. */
 const walked = (given: unknown, name: string, depth: number, walk: Walk): unknown => {
+  if (!walk.says) return walkedInto(given, name, depth, walk)
+  const { length } = walk.around
+  const deep = walk.path.length
+  const read = Result.try(() => walkedInto(given, name, depth, walk))
+  walk.around.length = length
+  walk.path.length = deep
+  return Result.getOrElse(read, () => unreadable)
+}
+
+const walkedInto = (given: unknown, name: string, depth: number, walk: Walk): unknown => {
   if (--walk.values < 0) return refuse(walk, "it has too many values")
   let value = given
   if (typeof value === "object" && value !== null && !isRawNumber(value) && !bytesOf(value)) {
@@ -94,24 +133,31 @@ const walked = (given: unknown, name: string, depth: number, walk: Walk): unknow
   if (value === null || isRawNumber(value)) return value
   const plain = standsFor(value, walk)
   if (typeof plain !== "object" || plain === null) return plain
-  if (depth === 0) return refuse(walk, `it contains itself, or nests deeper than ${depth_max}`)
+  const circle = circleOf(walk, value)
+  if (circle !== undefined) return refuse(walk, circle)
+  if (depth === 0) return refuse(walk, `it nests deeper than ${depth_max}`)
   const below = (member: unknown, name: string): unknown => {
     walk.path.push(name)
     const json = walked(member, name, depth - 1, walk)
     walk.path.pop()
     return json
   }
-  if (Array.isArray(plain)) return Array.from(plain, (item, at) => below(item, String(at)) ?? null)
-  const members = Object.entries(plain).flatMap(([name, member]) => {
-    const json = below(member, name)
-    return json === undefined ? [] : [[name, json] as const]
-  })
-  return Object.fromEntries(members)
+  walk.around.push(value)
+  const json = Array.isArray(plain)
+    ? Array.from(plain, (item, at) => below(item, String(at)) ?? null)
+    : Object.fromEntries(
+        Object.keys(plain).flatMap((name) => {
+          const json = below(memberOf(plain, name, walk.says), name)
+          return json === undefined ? [] : [[name, json] as const]
+        })
+      )
+  walk.around.pop()
+  return json
 }
 
 /** The value as JSON; undefined = there is none, as of a function. Fails with the place of what is none. */
 export const resultJson = (value: unknown): Result.Result<unknown, ValueRefused> => {
-  const walk: Walk = { values: bounds_result.values_max, path: [] }
+  const walk: Walk = { values: bounds_result.values_max, path: [], around: [], says: false }
   return Result.mapError(
     Result.try(() => walked(value, "", depth_max, walk)),
     (thrown) =>
@@ -120,4 +166,13 @@ export const resultJson = (value: unknown): Result.Result<unknown, ValueRefused>
         : // A getter or toJSON may throw anything.
           new ValueRefused({ message: "the result cannot be read", path: [...walk.path] })
   )
+}
+
+/** How many values of a receipt are read at most: it shows the beginning. */
+const receipt_values_max = 10_000
+
+/** The value as a text of JSON that says in its place what is no JSON. */
+export const receiptText = (value: unknown): string => {
+  const walk: Walk = { values: receipt_values_max, path: [], around: [], says: true }
+  return JSON.stringify(walked(value, "", depth_max, walk)) ?? "nothing"
 }

@@ -8,17 +8,18 @@ import { ToolErrorKind } from "../error/ToolError.ts"
 import { between } from "../value/Bounds.ts"
 
 /** A complete policy. The wait before attempt n+1 follows from `backoffMs(policy, n)`. */
-export const RetryPolicy = Schema.Struct({
-  /** The greatest number of attempts, the first one included, 1 to 100; 1 = no retry. Absent = 1. */
-  max_attempts: between(1, 100),
-  /** The wait after the first failed attempt, in ms, 1 to an hour; it doubles with each further one. Absent = 100. */
-  backoff_initial_ms: between(1, 3_600_000),
-  /** The longest wait, in ms, 1 to an hour. An error that asks for a longer one is not retried. Absent = 2,000. */
-  backoff_max_ms: between(1, 3_600_000),
-  /** Only failures of these kinds are retried; an empty list = none. Absent = `timeout`, `external` and `network`. */
-  retry_on_kinds: Schema.Array(ToolErrorKind)
-})
-export interface RetryPolicy extends Schema.Schema.Type<typeof RetryPolicy> {}
+export class RetryPolicy extends Schema.Opaque<RetryPolicy>()(
+  Schema.Struct({
+    /** The greatest number of attempts, the first one included, 1 to 100; 1 = no retry. Absent = 1. */
+    max_attempts: between(1, 100),
+    /** The wait after the first failed attempt, in ms, 1 to an hour; it doubles with each further one. Absent = 100. */
+    backoff_initial_ms: between(1, 3_600_000),
+    /** The longest wait, in ms, 1 to an hour. An error that asks for a longer one is not retried. Absent = 2,000. */
+    backoff_max_ms: between(1, 3_600_000),
+    /** Only failures of these kinds are retried; an empty list = none. Absent = `timeout`, `external` and `network`. */
+    retry_on_kinds: Schema.Array(ToolErrorKind)
+  })
+) {}
 
 /** A policy as an author or a configuration declares it. Absent members have their defaults. */
 export type RetryConfig = Partial<RetryPolicy>

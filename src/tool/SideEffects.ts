@@ -4,9 +4,11 @@
  */
 import { Schema } from "effect"
 
+/** What a call does to the world: nothing, it reads, it writes here, or it acts elsewhere. */
 export const SideEffects = Schema.Literals(["none", "read", "write", "external"])
 export type SideEffects = typeof SideEffects.Type
 
+/** What a replay does instead of a call: a stub has to stand in, it fails, or the recorded result is given. */
 export const ReplayPolicy = Schema.Literals(["must-stub", "fail-loud", "recorded-result"])
 export type ReplayPolicy = typeof ReplayPolicy.Type
 
@@ -14,6 +16,7 @@ export type ReplayPolicy = typeof ReplayPolicy.Type
 export const ToolCategory = Schema.Literals(["read", "suggest", "mutate"])
 export type ToolCategory = typeof ToolCategory.Type
 
+/** Whether a call runs, asks a person first, or is refused. */
 export const Permission = Schema.Literals(["allow", "ask", "deny"])
 export type Permission = typeof Permission.Type
 

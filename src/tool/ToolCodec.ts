@@ -23,7 +23,8 @@ import {
   flatNames,
   hasOnly,
   withFiniteNumbers,
-  nullAsAbsent
+  asMeant,
+  nullsRead
 } from "../schema/EffectDecoder.ts"
 import { isPlainSchema } from "../schema/SchemaShape.ts"
 import {
@@ -33,8 +34,9 @@ import {
   withDefinitions
 } from "../schema/SchemaDefinitions.ts"
 import { resultJson } from "./ResultJson.ts"
-import { withLinearPatterns } from "../schema/LinearPattern.ts"
+import { withLinearPatterns, withReadablePatterns } from "../schema/LinearPattern.ts"
 import { ValueRefused } from "../schema/SchemaIssues.ts"
+import { keepFlags } from "../schema/ZodFlags.ts"
 import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
 
@@ -144,17 +146,23 @@ const strayIn = (args: unknown, names: ReadonlySet<string>) => {
 
 const standardDecoder = (schema: Standard, json_schema: JsonObject): InputCodec["decode"] => {
   const names = closedNames(json_schema)
+  const read = nullsRead(json_schema)
   return (args) => {
-    if (names === undefined || hasOnly(args, names)) return validated(schema, args)
-    return strayIn(args, names) ?? validated(schema, args)
+    if (names === undefined || hasOnly(args, names)) return validated(schema, read(args))
+    return strayIn(args, names) ?? validated(schema, read(args))
   }
 }
 
 /** The JSON Schema that a Standard Schema provides, without `$schema`. */
 const offered = (schema: Standard, side: "input" | "output"): JsonObject | undefined => {
-  const { jsonSchema } = schema["~standard"] as Partial<StandardSchema.StandardJSONSchemaV1.Props>
+  const { jsonSchema, vendor } = schema[
+    "~standard"
+  ] as Partial<StandardSchema.StandardJSONSchemaV1.Props>
   if (jsonSchema === undefined) return undefined
-  const { $schema: _, ...rest } = jsonSchema[side]({ target: "draft-2020-12" })
+  const { $schema: _, ...rest } = jsonSchema[side]({
+    target: "draft-2020-12",
+    ...(vendor === "zod" ? { libraryOptions: { override: keepFlags } } : undefined)
+  })
   return rest
 }
 
@@ -300,24 +308,32 @@ export const inputCodec = (
 const codecOf = (schema: AnySchema, json_schema: JsonObject): InputCodec => ({
   json_schema,
   decode: isEffectSchema(schema)
-    ? nullAsAbsent(effectDecoder(schema, json_schema), () => allFaults(schema))
-    : nullAsAbsent(standardDecoder(schema, json_schema))
+    ? asMeant(effectDecoder(schema, json_schema), () => allFaults(schema))
+    : asMeant(standardDecoder(schema, json_schema))
 })
 
-/** A decoder for JSON that does not come from a model. Excess members are left out. */
-export const plainDecoder = (schema: AnySchema): InputCodec["decode"] =>
-  isEffectSchema(schema)
-    ? Schema.decodeUnknownExit(Schema.toCodecJson(schema) as Schema.Codec<unknown, unknown>)
-    : (value) => validated(schema, value)
+/** A decoder for JSON that does not come from a model. Excess members are left out, and so are refused nulls. */
+export const plainDecoder = (schema: AnySchema): InputCodec["decode"] => {
+  if (isEffectSchema(schema)) {
+    const codec = Schema.toCodecJson(schema) as Schema.Codec<unknown, unknown>
+    return asMeant(Schema.decodeUnknownExit(codec), () =>
+      Schema.decodeUnknownExit(codec, { errors: "all" })
+    )
+  }
+  const read = nullsRead(Result.getOrElse(derived("input", schema), () => ({})))
+  return asMeant((value) => validated(schema, read(value)))
+}
 
 /** Like `plainDecoder`, but excess members are refused; for a Standard Schema only if it provides its JSON Schema. */
 export const closedDecoder = (schema: AnySchema): InputCodec["decode"] =>
-  isEffectSchema(schema)
-    ? jsonDecoder(schema)
-    : standardDecoder(
-        schema,
-        Result.getOrElse(derived("input", schema), () => ({}))
-      )
+  asMeant(
+    isEffectSchema(schema)
+      ? jsonDecoder(schema)
+      : standardDecoder(
+          schema,
+          Result.getOrElse(derived("input", schema), () => ({}))
+        )
+  )
 
 /**
  * The codec for a value that a model gives outside of a tool call, such as an answer. Fails with a text if the schema has no
@@ -393,7 +409,7 @@ interface Unchecked {
 export const jsonSchemaCheck = (
   given: JsonObject
 ): Result.Result<OutputCodec["check"], Unchecked> => {
-  const json_schema = withDefinitions(given)
+  const json_schema = withReadablePatterns(withDefinitions(given))
   const { $defs } = json_schema
   const definitions = typeof $defs === "object" && $defs !== null ? ($defs as JsonObject) : {}
   const fault = checkDefinitions(definitions)
@@ -412,9 +428,9 @@ export const jsonSchemaCheck = (
   return Result.mapBoth(schema, {
     onSuccess: (found) => {
       const schema = found as Schema.Decoder<unknown>
-      const decode = Schema.decodeUnknownExit(schema, strictly)
-      const absent = nullAsAbsent(decode, () => allFaults(schema))
-      return boundedDepth(valueDepthMax(definitions), absent)
+      const absent = asMeant(Schema.decodeUnknownExit(schema, strictly), () => allFaults(schema))
+      const read = nullsRead(json_schema)
+      return boundedDepth(valueDepthMax(definitions), (value) => absent(read(value)))
     },
     onFailure: (failure) => ({
       problem: truncateUnits(String(failure), 300),

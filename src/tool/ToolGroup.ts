@@ -6,7 +6,7 @@ import { Schema } from "effect"
 import { truncateUnits } from "../value/CutText.ts"
 import { ToolPolicyError } from "../error/ToolError.ts"
 import type { Roles } from "../principal/Principal.ts"
-import { hasRole, Role, rolesText } from "../principal/Principal.ts"
+import { hasRole, Role } from "../principal/Principal.ts"
 
 export const ToolGroup = Schema.String.check(
   Schema.isPattern(/^[a-z][a-z0-9_-]{0,62}$/, { description: "a lower-case name such as inspect" })
@@ -61,14 +61,10 @@ export const groupsFor = (byRole: GroupsByRole, roles: Roles | undefined): Reado
     Object.entries(byRole).flatMap(([role, groups]) => (hasRole(roles, [role]) ? groups : []))
   )
 
-/** The error for a call to a tool whose group is not listed for the sender's roles. */
-export const groupDenied = (
-  tool: string,
-  group: ToolGroup,
-  roles: Roles | undefined
-): ToolPolicyError =>
+/** The error for a call to a tool whose group is not listed for the sender's roles. The model reads neither. */
+export const groupDenied = (tool: string): ToolPolicyError =>
   new ToolPolicyError({
     kind: "permission",
     reason: "ROLE_DENIED",
-    message: `"${truncateUnits(tool, 64)}" is a tool of the group "${group}", which is not for whoever sent the message (${rolesText(roles)}).`
+    message: `"${truncateUnits(tool, 64)}" is not for whoever sent the message.`
   })

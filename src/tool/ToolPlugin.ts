@@ -14,12 +14,17 @@ const Word = Schema.String.check(
   Schema.isPattern(/^[A-Za-z0-9_.-]{1,64}$/, { description: "1 to 64 letters, digits, _ . or -" })
 )
 
+/** What a plugin says of itself, before its tools are made. */
 export const PluginManifest = Schema.Struct({
+  /** The plugin's name: 1 to 64 letters, digits, `_`, `.` or `-`. */
   name: Word,
+  /** Its version, for logs: 1 to 64 letters, digits, `_`, `.` or `-`. */
   version: Word,
+  /** The version of this interface. */
   api_version: Schema.Literal("1"),
   /** The plugin's own namespaces. No other plugin may declare one of them. */
   namespaces: Schema.Array(Word).check(Schema.isMinLength(1), Schema.isMaxLength(32)),
+  /** What it brings. Absent = tools. */
   provides: Schema.Array(Schema.Literal("tool")).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed(["tool"] as const))
   ),
@@ -28,15 +33,21 @@ export const PluginManifest = Schema.Struct({
 })
 export interface PluginManifest extends Schema.Schema.Type<typeof PluginManifest> {}
 
+/** A family of tools under a manifest, for the option `shared`. */
 export interface ToolPlugin<R = never, E = never, RX = never> {
+  /** What the plugin says of itself. */
   readonly manifest: typeof PluginManifest.Encoded
+  /** Its tools, all in its own namespaces. */
   readonly tools: Effect.Effect<ReadonlyArray<GovernedTool<R>>, E, RX>
 }
 
 /** A plugin was refused. The error has the plugin's name, the field at fault, and a message that says the fix. */
 export class PluginRefused extends Schema.TaggedError<PluginRefused>()("PluginRefused", {
+  /** The plugin's name. */
   plugin: Schema.String,
+  /** The member at fault. */
   field: Schema.String,
+  /** What is wrong with it, and what to do. */
   message: Schema.String
 }) {}
 

@@ -47,33 +47,36 @@ export const CostEstimate = Schema.String.check(
 )
 
 /** A token bucket for each tenant: `calls_max` calls at once, refilled evenly over each `window_ms`. */
-export const RateLimit = Schema.Struct({
-  /** Calls at once, 1 to 1,000,000. */
-  calls_max: between(1, 1_000_000),
-  /** In which time as many are refilled, in ms, 1 to a day. */
-  window_ms: between(1, 86_400_000)
-})
-export interface RateLimit extends Schema.Schema.Type<typeof RateLimit> {}
+export class RateLimit extends Schema.Opaque<RateLimit>()(
+  Schema.Struct({
+    /** Calls at once, 1 to 1,000,000. */
+    calls_max: between(1, 1_000_000),
+    /** In which time as many are refilled, in ms, 1 to a day. */
+    window_ms: between(1, 86_400_000)
+  })
+) {}
 
 /** After `failures_max` failures in a row calls are refused for `open_ms`; then one call probes the tool. */
-export const Circuit = Schema.Struct({
-  /** Failures in a row, 1 to 1,000. */
-  failures_max: between(1, 1_000),
-  /** How long calls are refused then, in ms, 1 to an hour. */
-  open_ms: between(1, 3_600_000)
-})
-export interface Circuit extends Schema.Schema.Type<typeof Circuit> {}
+export class Circuit extends Schema.Opaque<Circuit>()(
+  Schema.Struct({
+    /** Failures in a row, 1 to 1,000. */
+    failures_max: between(1, 1_000),
+    /** How long calls are refused then, in ms, 1 to an hour. */
+    open_ms: between(1, 3_600_000)
+  })
+) {}
 
 /** An example for the model: arguments, and the result of a call with them. */
-export const ToolExample = Schema.Struct({
-  /** The arguments, as JSON. */
-  input: JsonObject,
-  /** The result of a call with them. Absent = not shown. */
-  output: Schema.optionalKey(Schema.Json),
-  /** What it shows, in at most 1,000 characters. Absent = none. */
-  note: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(1_000)))
-})
-export interface ToolExample extends Schema.Schema.Type<typeof ToolExample> {}
+export class ToolExample extends Schema.Opaque<ToolExample>()(
+  Schema.Struct({
+    /** The arguments, as JSON. */
+    input: JsonObject,
+    /** The result of a call with them. Absent = not shown. */
+    output: Schema.optionalKey(Schema.Json),
+    /** What it shows, in at most 1,000 characters. Absent = none. */
+    note: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(1_000)))
+  })
+) {}
 
 const RuleArguments = Schema.Array(textUpTo(200)).check(
   Schema.isMinLength(1),
@@ -95,18 +98,23 @@ export const model_copy_bytes_max = 32_768
 export const arguments_bytes_default = 262_144
 
 const fields = {
+  /** The first part of the key: 1 to 64 letters, digits, `_` or `-`. */
   namespace: ModelName,
+  /** The name that models use: 1 to 64 letters, digits, `_` or `-`. */
   name: ModelName,
   /** A free tag without an order: two versions of one name stand side by side. */
   version: Schema.String.check(
     Schema.isPattern(/^[A-Za-z0-9._-]{1,64}$/, { description: "1 to 64 letters, digits, . _ or -" })
   ),
+  /** What the model reads, at most 4,000 characters. */
   description: Text(4_000),
   /** JSON Schema (2020-12) of the arguments, as the model sees it. */
   input_schema: JsonObject,
   /** JSON Schema of the result; never sent to the model. */
   output_schema: JsonObject,
+  /** What a call does to the world: its other rules follow from this. */
   side_effects: SideEffects,
+  /** What a replay does instead of a call. Follows from `side_effects` unless it is given. */
   replay_policy: ReplayPolicy,
   /** The capabilities that the calling agent must have, all of them. On the wire this field is `permissions`. */
   capabilities: Schema.Array(RequestedCapability).check(Schema.isMaxLength(32)),
@@ -117,10 +125,13 @@ const fields = {
   idempotency: Schema.NullOr(Idempotency),
   /** The estimated cost of one call, in the currency of the ledger; null = unknown. */
   cost_estimate: Schema.NullOr(CostEstimate),
+  /** Calls with their results, which are checked at the start; at most 16. */
   examples: Schema.Array(ToolExample).check(Schema.isMaxLength(16)),
+  /** Words to find it by, at most 32. */
   tags: Schema.Array(Tag).check(Schema.isMaxLength(32)),
   /** A deprecated tool is not listed, but it can still be called by its key. */
   deprecated: Schema.Boolean,
+  /** How Spectral classifies it. Follows from `side_effects` and `produces`. */
   category: ToolCategory,
   /** `proposal` makes the tool a suggestion, which needs no approval. */
   produces: Schema.optionalKey(Schema.Literal("proposal")),
@@ -147,10 +158,13 @@ const fields = {
   transactional: Schema.Boolean,
   /** True = the tool can be asked for the outcome of a lost call. */
   reconcile: Schema.Boolean,
+  /** The longest time of one attempt, in ms. */
   timeout_ms: TimeoutMs,
   /** Absent = one attempt. */
   retry: Schema.optionalKey(RetryPolicy),
+  /** How many calls may begin in a time. Absent = no limit. */
   rate_limit: Schema.optionalKey(RateLimit),
+  /** When failures stop further calls for a while. Absent = never. */
   circuit: Schema.optionalKey(Circuit),
   /** How many calls may run at the same time in one process; others wait. Absent = only the run's own limit applies. */
   concurrency_max: Schema.optionalKey(between(1, 10_000)),
@@ -165,7 +179,7 @@ const fields = {
   arguments_bytes_max: Schema.optionalKey(between(1, 8_000_000)),
   /** The greatest encoded result in bytes; a larger one is a terminal failure. */
   result_bytes_max: between(1, 64_000_000)
-}
+} as const
 
 const Complete = Schema.Struct(fields)
 

@@ -304,7 +304,10 @@ const copyBounded = (
     return items
   }
   if (!isPlainObject(value)) {
-    throw wrongAt(remaining.path, (place) => `the object of a class${place} is not JSON`)
+    throw wrongAt(
+      remaining.path,
+      (place) => `the object of a class${place} is not JSON: give a plain object`
+    )
   }
   const copy: Record<string, Json> = {}
   for (const name of Object.keys(value)) {

@@ -4,11 +4,11 @@
  */
 import { Schema } from "effect"
 
+const uuid_pattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
 /** A UUID in lower case, of any version. */
 export const Uuid = Schema.String.check(
-  Schema.isPattern(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, {
-    description: "a lower-case UUID"
-  })
+  Schema.isPattern(uuid_pattern, { description: "a lower-case UUID" })
 )
 
 /**
@@ -22,19 +22,31 @@ export const isPlainText: (text: string) => true | string = (text) =>
 /** A check of `isPlainText`. */
 export const plainText = Schema.makeFilter(isPlainText)
 
-const Name = Schema.String.check(
-  Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._:@~-]{0,199}$/, {
-    description: "1 to 200 characters: letters, digits and . _ : @ ~ -"
-  })
-)
+const named = (description: string) =>
+  Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._:@~-]{0,199}$/, { description }))
+const Name = named("1 to 200 characters: letters, digits and . _ : @ ~ -")
 
-export const RunId = Uuid.pipe(Schema.brand("RunId"))
+/** A UUID whose errors say what it is the id of. */
+const idOf = (what: string) => {
+  const message = `Expected ${what}: a lower-case UUID`
+  const description = "a lower-case UUID"
+  return Schema.String.annotate({ message }).check(
+    Schema.isPattern(uuid_pattern, { description, message })
+  )
+}
+
+/** The id of a run, as `send` gives it: a lower-case UUID. */
+export const RunId = idOf("the id of a run, as `send` gives it").pipe(Schema.brand("RunId"))
 export type RunId = typeof RunId.Type
 export const isRunId = Schema.is(RunId)
 
-export const ApprovalId = Uuid.pipe(Schema.brand("ApprovalId"))
+/** The id of a question, as `pending` lists it: a lower-case UUID. */
+export const ApprovalId = idOf("the id of a question, as `pending` lists it").pipe(
+  Schema.brand("ApprovalId")
+)
 export type ApprovalId = typeof ApprovalId.Type
 
+/** The id of an authorization in advance: a lower-case UUID. */
 export const AuthorizationId = Uuid.pipe(Schema.brand("AuthorizationId"))
 export type AuthorizationId = typeof AuthorizationId.Type
 
@@ -46,7 +58,10 @@ export type TokenId = typeof TokenId.Type
 export const MessageId = Uuid.pipe(Schema.brand("MessageId"))
 export type MessageId = typeof MessageId.Type
 
-export const ConversationId = Name.pipe(Schema.brand("ConversationId"))
+/** The id of a conversation: 1 to 200 letters, digits and `. _ : @ ~ -`. The application may choose it. */
+export const ConversationId = named(
+  "1 to 200 characters: letters, digits and . _ : @ ~ -, and no other (a customer auth0|7 begins auth0~007c7:NAME)"
+).pipe(Schema.brand("ConversationId"))
 export type ConversationId = typeof ConversationId.Type
 
 /**
@@ -57,15 +72,18 @@ const plainInConstructors = <S extends Schema.Top>(
   schema: S
 ): Omit<S, "~type.make"> & { readonly "~type.make": S["~type.make.in"] } => schema
 
+/** The name of an agent: a lower-case letter and up to 63 of them, digits, `_` or `-`. */
 export const AgentName = plainInConstructors(
   Schema.String.check(
     Schema.isPattern(/^[a-z][a-z0-9_-]{0,63}$/, {
-      description: "lower case, at most 64 characters"
+      description:
+        "a name such as order-desk: a lower-case letter and up to 63 of them, digits, _ or -"
     })
   ).pipe(Schema.brand("AgentName"))
 )
 export type AgentName = typeof AgentName.Type
 
+/** Whose data it is: 1 to 200 letters, digits and `. _ : @ ~ -`. No tenant sees another's. */
 export const Tenant = plainInConstructors(Name.pipe(Schema.brand("Tenant")))
 export type Tenant = typeof Tenant.Type
 
@@ -116,8 +134,14 @@ export const callOpening = (frame: FrameId): CallId => frame as string as CallId
 export const frameDepth = (frame: FrameId): number => frame.split("/").length - 1
 
 /** One instance of an agent. `key` names its conversation, its session in a world, or an operator's task. */
-export const Address = Schema.Struct({ agent: AgentName, key: ConversationId })
-export interface Address extends Schema.Schema.Type<typeof Address> {}
+export class Address extends Schema.Opaque<Address>()(
+  Schema.Struct({
+    /** The agent. */
+    agent: AgentName,
+    /** The conversation, session or task that this instance is for. */
+    key: ConversationId
+  })
+) {}
 
 /** A text that identifies an address within a tenant. `key` cannot contain a slash. */
 export const addressKey = (address: Address): string => `${address.agent}/${address.key}`

@@ -38,6 +38,14 @@ const shown = (character: string): string =>
 export const withVisible = (text: string): string =>
   may_be_invisible.test(text) ? text.replace(invisible, shown) : text
 
+/** The JSON with each invisible character as an escape, which means the same. Its line ends stay. */
+export const escapeInvisible = (json: string): string =>
+  may_be_invisible.test(json)
+    ? json.replace(invisible, (character) =>
+        Array.from({ length: character.length }, (_, at) => escaped(character.charAt(at))).join("")
+      )
+    : json
+
 // oxlint-disable-next-line no-control-regex -- control characters are what is replaced
 const line_controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g
 

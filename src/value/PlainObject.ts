@@ -6,10 +6,16 @@
 export const isObject = <A = unknown>(value: unknown): value is { readonly [name: string]: A } =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Is it written as a literal, or without a prototype? A map or an instance of a class is not: JSON would say little of it. */
+/**
+ * Is it written as a literal, or without a prototype? Fastify's query and parameters are, too: their prototype is empty and has
+ * none. A map or an instance of a class is not: JSON would say little of it.
+ */
 export const isPlainObject = (value: object): boolean => {
   const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null
+  if (prototype === Object.prototype || prototype === null) return true
+  return (
+    Object.getPrototypeOf(prototype) === null && Reflect.ownKeys(prototype as object).length === 0
+  )
 }
 
 /** The members that are not undefined: an absent member in the place of an undefined one. */

@@ -54,7 +54,7 @@ describe("the message of an event", () => {
       yield* readEvent(event("order.created", {}, { time }))
       const wrong = event("order.created", {}, { time: time.replace("2028", "2026") })
       const error = yield* Effect.flip(readEvent(wrong))
-      assert.deepInclude(error, { field: "event.time", message: "a time that exists" })
+      assert.deepInclude(error, { field: "event.time", reason: "a time that exists" })
     })
   )
 

@@ -59,11 +59,13 @@ BEGIN
     IF raised < cardinality(heads) THEN RAISE EXCEPTION 'fenced off'; END IF;
   END IF;
   IF cardinality(begun) > 0 THEN
-    INSERT INTO bare.conversations (tenant, id, agent, address_key, initiated_by, begun_by, created_at, tasks, messages)
-    SELECT 'default', id, 'reader', id, 'system', 'service', at, 1, 1 FROM unnest(begun) AS b(id);
+    INSERT INTO bare.conversations (tenant, id, agent, address_key, initiated_by, begun_by, created_at, tasks, messages, active_at,
+      title)
+    SELECT 'default', id, 'reader', id, 'system', 'service', at, 1, 1, at, text
+    FROM unnest(accepted_in, ordinals, texts) AS a(id, ordinal, text) WHERE ordinal = 1;
   END IF;
   IF cardinality(continued) > 0 THEN
-    UPDATE bare.conversations c SET tasks = c.tasks + 1, messages = c.messages + 1
+    UPDATE bare.conversations c SET tasks = c.tasks + 1, messages = c.messages + 1, active_at = at
     WHERE c.tenant = 'default' AND c.id = ANY (continued);
   END IF;
   IF cardinality(accepted) > 0 THEN
@@ -96,7 +98,7 @@ BEGIN
   IF cardinality(ended) > 0 THEN
     UPDATE bare.agent_tasks t SET status = 2 WHERE t.id = ANY (ended);
     UPDATE bare.run_details d SET open = false WHERE d.run_id = ANY (ended);
-    UPDATE bare.conversations c SET messages = c.messages + 1 WHERE c.tenant = 'default' AND c.id = ANY (ended_in);
+    UPDATE bare.conversations c SET messages = c.messages + 1, active_at = at WHERE c.tenant = 'default' AND c.id = ANY (ended_in);
     INSERT INTO bare.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
     SELECT 'default', conversation, place, 'assistant', text, 'api', id, at
     FROM unnest(ended, ended_in, end_places, answers) AS a(id, conversation, place, text);

@@ -56,6 +56,13 @@ export const bounds = {
     ambition: 5,
     measured: ["3.9x (3.8x to 4.0x)"]
   },
+  governed: {
+    ...most,
+    work: "a message with one call under a budget and a guard of every text, against one without",
+    promise: 2.5,
+    ambition: 1.15,
+    measured: ["1.8x (120 us)"]
+  },
   sendCrowd: {
     ...most,
     work: "1,000 runs of 10 steps at once through `send`, 5 ms model",

@@ -4,7 +4,7 @@
  */
 import { Effect, Exit, Layer } from "effect"
 import { AgentName, AgentSpec, RunLimits, tool } from "troupe"
-import type { NodeService, Store } from "troupe/embed"
+import type { NodeService, Options, Store } from "troupe/embed"
 import { start } from "troupe/embed"
 import { ModelGateway } from "troupe/services"
 import { Parameters, record, Success, turnAt } from "./Work.ts"
@@ -35,6 +35,8 @@ export interface Script {
   readonly calls?: number
   /** How long a turn takes; absent = it is there at once. */
   readonly turn_ms?: number
+  /** How many texts of the run guards judge; absent = none. */
+  readonly verdicts?: number
 }
 
 /** The same function as the lower bound's model, with the same timer, behind the port and nothing else. */
@@ -47,11 +49,19 @@ export const model = ({ calls = 1, steps, turn_ms }: Script) =>
     }
   })
 
-export const startReader = (script: Script, store: Store = "ephemeral"): Promise<NodeService> =>
-  start({ agents: [agent], tools: [lookup], model: model(script), store })
+/** What an agent may be under besides its tools' permissions. */
+export type Governed = Pick<Options, "budgets" | "guards">
+
+export const startReader = (
+  script: Script,
+  store: Store = "ephemeral",
+  governed: Governed = {}
+): Promise<NodeService> =>
+  start({ agents: [agent], tools: [lookup], model: model(script), store, ...governed })
 
 /** Events of a run, from its acceptance and its claim to its end. */
-export const eventsOf = ({ calls = 1, steps }: Script): number => 4 + steps * (1 + calls)
+export const eventsOf = ({ calls = 1, steps, verdicts = 0 }: Script): number =>
+  4 + steps * (1 + calls) + verdicts
 
 /** Sends a message in a new conversation and watches its run to the end. Fails where an event is missing. */
 export const sendAndWatch = async (

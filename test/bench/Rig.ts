@@ -176,6 +176,7 @@ export const make = Effect.fnUntraced(function* (turn: Model) {
     prices: undefined,
     report,
     requestLimitApproval: () => Effect.die("no run of the bench has a limit that asks"),
+    requestGuardApproval: () => Effect.die("no run of the bench has a guard that asks"),
     invoker: ToolInvoker.make({
       registry: Context.get(context, ToolRegistry),
       digest: Context.get(context, Digest.Digest),

@@ -60,6 +60,25 @@ const remembering = async (rounds: number): Promise<ReadonlyArray<Line>> => {
   ]
 }
 
+/** A run of one step, which is a message with one call, its result and an answer. */
+const governed = async (rounds: number): Promise<Line> => {
+  const samples = await inTurn(rounds, slices, {
+    sent: { row: "send", variant: "sent", args: ["1", "1"] },
+    governed: { row: "send", variant: "governed" }
+  })
+  return ratio(
+    {
+      row: "send, run of 1 step, a guard and a budget",
+      unit: "CPU us a message",
+      against: "the same message without",
+      bound: bounds.governed
+    },
+    samples.governed,
+    samples.sent,
+    "cpu_us"
+  )
+}
+
 const crowd = async (rounds: number): Promise<Line> => {
   const samples = await inTurn(rounds, sized(1, 5), {
     bareCrowd: { row: "send", variant: "bareCrowd" },
@@ -85,6 +104,7 @@ export const row: Row = {
     await at(Math.min(rounds, 3), "send, run of 1 step", step, ["1", "1"], bounds.sendShort),
     await at(Math.min(rounds, 3), "send, run of 100 steps", step, ["100", "1"], bounds.sendLong),
     await at(rounds, "send, one turn of 100 calls", "CPU us a call", ["1", "100"], bounds.sendFan),
+    await governed(rounds),
     ...(await remembering(rounds)),
     await crowd(rounds)
   ]

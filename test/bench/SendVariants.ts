@@ -1,10 +1,11 @@
 /**
  * The variants of the rows that go through `send` and leave nothing when the process ends.
  */
+import { Guard } from "troupe"
 import type { Run } from "./BareAgent.ts"
 import * as BareAgent from "./BareAgent.ts"
 import * as BareReader from "./BareReader.ts"
-import type { Script } from "./Reader.ts"
+import type { Governed, Script } from "./Reader.ts"
 import { sendAndWatch, startReader } from "./Reader.ts"
 import type { Sample } from "./Row.ts"
 import { median } from "./Row.ts"
@@ -33,8 +34,8 @@ const bareMessages = async (script: Script): Promise<Sample> => {
   })
 }
 
-const sentMessages = async (script: Script): Promise<Sample> => {
-  const troupe = await startReader(script)
+const sentMessages = async (script: Script, governed?: Governed): Promise<Sample> => {
+  const troupe = await startReader(script, "ephemeral", governed)
   const batch = batchOf(script)
   return measure({
     prepare: () => Promise.resolve(),
@@ -53,6 +54,18 @@ const scriptOf = (steps: string, calls: string): Script => ({
 /** Per call, in runs of so many turns with so many calls each. */
 export const bare = (steps: string, calls: string) => bareMessages(scriptOf(steps, calls))
 export const sent = (steps: string, calls: string) => sentMessages(scriptOf(steps, calls))
+
+/** One message with one call, in a process with a guard that lets every text pass and a budget that is never used up. */
+export const governed = () => {
+  const guard = Guard.make({
+    name: "patterns",
+    on: ["message", "result", "answer"],
+    judge: ({ text }) =>
+      text.includes("sk-") ? { verdict: "refuse", reason: "a key" } : { verdict: "pass" }
+  })
+  const budget = { name: "daily", scope: "tenant", period: "day", calls: 1_000_000_000 } as const
+  return sentMessages({ steps: 1, verdicts: 3 }, { guards: [guard], budgets: [budget] })
+}
 
 const runs_at_once = sized(10, 1_000)
 const turn_ms = 5

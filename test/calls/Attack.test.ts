@@ -69,7 +69,7 @@ const no_flag = [null, 5, "yes", [], {}]
 const no_object = [null, 5, "x", true, []]
 
 const cases: ReadonlyArray<readonly [value: unknown, named: string]> = [
-  ...[null, [], "x", 5, () => 1].map((value) => [value, "toolConfigs"] as const),
+  ...[[], "x", 5, () => 1].map((value) => [value, "toolConfigs"] as const),
   [{ callback }, "tools"],
   ...each(options, "tools", [null, {}, "abc", new Set(), [null], [1], [undefined], Array(1), many]),
   ...each(options, "callback", [null, "http://x", {}, { ...callback, auth: "x" }]),

@@ -376,7 +376,7 @@ describe("a tool of a client", () => {
         { output_schema: { $defs: { A: { $ref: "#/$defs/A" } }, $ref: "#/$defs/A" } },
         "output_schema"
       ],
-      [{ output_schema: { type: "string", pattern: "^(?=a)" } }, "output_schema"],
+      [{ output_schema: { type: "string", pattern: "(a)\\1" } }, "output_schema"],
       [{ input_schema: { type: "string" } }, "object"]
     ] as const) {
       const error = await refusalOf(open({ config }).then((troupe) => troupe.stop()))

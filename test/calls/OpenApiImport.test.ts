@@ -182,6 +182,7 @@ describe("an imported operation", () => {
         kind: { type: "string", enum: ["a"], nullable: true },
         whole: { allOf: [text], nullable: true },
         ahead: { type: "string", pattern: "(?=a)b" },
+        braces: { type: "string", pattern: "^{a}$" },
         escaped: { type: "string", pattern: "^[a\\:]+$" },
         odd: { type: "object", enum: [{ a: 1 }] },
         map: { type: "object", properties: { a: text }, additionalProperties: { type: "integer" } },
@@ -197,7 +198,8 @@ describe("an imported operation", () => {
             kind: { type: ["string", "null"], enum: ["a", null] },
             whole: { anyOf: [{ allOf: [text] }, { type: "null" }] },
             ahead: text,
-            escaped: text,
+            braces: text,
+            escaped: { ...text, pattern: "^[a:]+$" },
             odd: { type: "object" },
             map: { type: "object", properties: { a: text } },
             example: text

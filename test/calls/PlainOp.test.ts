@@ -94,7 +94,7 @@ const judge = (entry: JsonObject) => {
   if (!isPlainOp(entry)) return seen.other++
   const decoded = bySchema(entry)
   if (Result.isFailure(decoded)) return assert.fail(JSON.stringify(entry).slice(0, 300))
-  assert.deepStrictEqual({ ...decoded.success }, entry)
+  assert.deepStrictEqual<unknown>({ ...decoded.success }, entry)
   return seen.plain++
 }
 

@@ -58,7 +58,13 @@ export const slackServer = Effect.gen(function* () {
       const reply = replies.shift()
       if (reply?.silent === true) return
       if (reply === undefined) posted.push({ method, body })
-      const json = reply?.json ?? { ok: true, ts: `1700000000.00000${++ts}` }
+      const channel = Object(body).channel
+      const json = reply?.json ?? {
+        ok: true,
+        ts: `1700000000.${String(++ts).padStart(6, "0")}`,
+        // As Slack does, it gives the id of a channel that was named.
+        channel: channel === "#ops" ? "C9" : channel
+      }
       response.writeHead(reply?.status ?? 200, {
         "content-type": "application/json; charset=utf-8",
         ...reply?.headers
@@ -142,6 +148,29 @@ export const clicked = (
       channel: { id: "C1", name: "ops" },
       message: { ts: "1700000000.000001", text: "A question" },
       actions: [{ type: "button", action_id, block_id: "b", value }],
+      ...given
+    })
+  }).toString()
+
+/** The form of a view, as a person fills it in. */
+export const submitted = (
+  view: { readonly callback_id: string; readonly private_metadata: string },
+  reason: string | null,
+  user = "U-OLGA",
+  given: Record<string, unknown> = {}
+) =>
+  new URLSearchParams({
+    payload: JSON.stringify({
+      type: "view_submission",
+      team: { id: "T1", domain: "acme" },
+      user: { id: user, name: "olga" },
+      view: {
+        id: "V1",
+        type: "modal",
+        callback_id: view.callback_id,
+        private_metadata: view.private_metadata,
+        state: { values: { reason: { reason: { type: "plain_text_input", value: reason } } } }
+      },
       ...given
     })
   }).toString()

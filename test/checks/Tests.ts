@@ -26,6 +26,7 @@ const Assertion = Schema.Struct({
   fullName: Schema.String,
   /** "passed", "failed", or why it was left out. */
   status: Schema.String,
+  failureMessages: Schema.Array(Schema.String),
   /** What a test has to say about what it could not show here, and why. */
   meta: Schema.optionalKey(
     Schema.Struct({ notes: Schema.optionalKey(Schema.Array(Schema.String)) })
@@ -45,6 +46,12 @@ const Report = Schema.Struct({
   )
 })
 const decodeReport = Schema.decodeUnknownSync(Schema.fromJsonString(Report))
+
+/** A failed test and the start of its error: what was printed of it may be beyond the bound of a program's output. */
+const failedLine = (at: string, { failureMessages, fullName }: typeof Assertion.Type): string =>
+  `${at}: ${fullName}\n    ${withoutColours(failureMessages[0] ?? "")
+    .split("\n", 1)[0]
+    ?.slice(0, 300)}`
 
 interface Tested {
   readonly passed: number
@@ -134,7 +141,7 @@ export const runTests = async (
     const before = failed.length
     for (const test of assertionResults) {
       if (test.status === "passed") passed++
-      else if (test.status === "failed") failed.push(`${at}: ${test.fullName}`)
+      else if (test.status === "failed") failed.push(failedLine(at, test))
       else skipped.push(`${at}: ${test.fullName} (${test.status})`)
       for (const note of test.meta?.notes ?? []) notes.push(`${at}: ${note}`)
     }

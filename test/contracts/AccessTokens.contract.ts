@@ -7,6 +7,7 @@ import { AccessTokens } from "../../services/AccessTokens.ts"
 import { Tenant, TokenId } from "../../src/value/Ids.ts"
 import type { AccessToken } from "../../src/permission/AccessToken.ts"
 import { ended_max, tokens_max } from "../../src/permission/AccessToken.ts"
+import { isFull } from "../Long.ts"
 
 let count = 0
 const fresh = () => Tenant.make(`tokens-${++count}`)
@@ -51,28 +52,30 @@ export const accessTokensTests = (it: Vitest.MethodsNonLive<AccessTokens>): void
     })
   )
 
-  it.effect(
-    "a tenant has a bound of tokens in force, and its oldest ended ones are forgotten",
-    () =>
-      Effect.gen(function* () {
-        const tokens = yield* AccessTokens
-        const tenant = fresh()
-        const first = digest()
-        yield* tokens.add(tokenIn(tenant), first)
-        for (let n = 1; n < tokens_max; n++) yield* tokens.add(tokenIn(tenant), digest())
-        const refused = yield* Effect.flip(tokens.add(tokenIn(tenant), digest()))
-        assert.deepInclude(refused, { _tag: "TooManyTokens", tokens_max })
-        yield* tokens.add(tokenIn(fresh()), digest())
+  if (isFull) {
+    it.effect(
+      "a tenant has a bound of tokens in force, and its oldest ended ones are forgotten",
+      () =>
+        Effect.gen(function* () {
+          const tokens = yield* AccessTokens
+          const tenant = fresh()
+          const first = digest()
+          yield* tokens.add(tokenIn(tenant), first)
+          for (let n = 1; n < tokens_max; n++) yield* tokens.add(tokenIn(tenant), digest())
+          const refused = yield* Effect.flip(tokens.add(tokenIn(tenant), digest()))
+          assert.deepInclude(refused, { _tag: "TooManyTokens", tokens_max })
+          yield* tokens.add(tokenIn(fresh()), digest())
 
-        // All have expired by then.
-        const now = { created_at: 2_000, expires_at: 3_000 }
-        const last = tokenIn(tenant, now)
-        yield* tokens.add(last, digest())
-        assert.isDefined(yield* tokens.find(first))
-        yield* tokens.revoke(tenant, last.id, "adam", 2_100)
-        yield* tokens.add(tokenIn(tenant, now), digest())
-        assert.strictEqual(ended_max, tokens_max)
-        assert.isUndefined(yield* tokens.find(first))
-      })
-  )
+          // All have expired by then.
+          const now = { created_at: 2_000, expires_at: 3_000 }
+          const last = tokenIn(tenant, now)
+          yield* tokens.add(last, digest())
+          assert.isDefined(yield* tokens.find(first))
+          yield* tokens.revoke(tenant, last.id, "adam", 2_100)
+          yield* tokens.add(tokenIn(tenant, now), digest())
+          assert.strictEqual(ended_max, tokens_max)
+          assert.isUndefined(yield* tokens.find(first))
+        })
+    )
+  }
 }

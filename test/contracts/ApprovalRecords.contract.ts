@@ -108,10 +108,15 @@ const readTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       Effect.gen(function* () {
         const records = yield* ApprovalRecords
         const [tenant, other] = [Samples.tenant(), Samples.tenant()]
-        const { ids: all } = yield* asking(tenant, 2)
+        const { ids: all, task } = yield* asking(tenant, 2)
         const found = yield* records.read(tenant, all[1]!)
         assert.deepInclude(found, { id: all[1]!, tenant, status: "pending" })
-        assert.deepStrictEqual(found, yield* records.get(all[1]!))
+        assert.deepStrictEqual(found, {
+          ...(yield* records.get(all[1]!))!,
+          conversation: task.conversation,
+          asked_by: task.by,
+          agent: task.address.agent
+        })
         assert.isUndefined(yield* records.read(other, all[1]!))
         assert.isUndefined(yield* records.read(tenant, Samples.approvalId()))
       })
@@ -193,6 +198,23 @@ const overdueTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.deepStrictEqual(mine(yield* records.overdue(999, 500)), [])
       assert.strictEqual((yield* records.overdue(2_000, 1)).length, 1)
       assert.strictEqual((yield* records.get(never.ids[0]!))?.status, "pending")
+    })
+  )
+
+  it.effect("the next expiry is that of the earliest pending record after a time", () =>
+    Effect.gen(function* () {
+      const records = yield* ApprovalRecords
+      const journal = yield* RunJournal
+      // Later than the records of other tests.
+      const late = 8_640_000_000_000_000
+      yield* asking(Samples.tenant(), 1, late - 1)
+      yield* asking(Samples.tenant(), 2, late - 3)
+      yield* asking(Samples.tenant(), 1)
+      const gone = yield* asking(Samples.tenant(), 1, late - 4)
+      yield* journal.amend(gone.run, (state) => cancelRun(state, gone.run, "ada", "enough"))
+      assert.strictEqual(yield* records.nextExpiry(late - 9), late - 3)
+      assert.strictEqual(yield* records.nextExpiry(late - 3), late - 1)
+      assert.isUndefined(yield* records.nextExpiry(late - 1))
     })
   )
 

@@ -2,11 +2,22 @@
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import { answered_topic, asked_topic, ChannelBindings } from "../../services/ChannelBindings.ts"
+import {
+  answered_topic,
+  asked_topic,
+  ChannelBindings,
+  settled_topic
+} from "../../services/ChannelBindings.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
-import type { DigestItem, NewNotices, NoticeRecipient } from "../../services/Notices.ts"
+import type {
+  DigestItem,
+  NewNotices,
+  NoticeRecipient,
+  QuestionPost
+} from "../../services/Notices.ts"
 import { Notices } from "../../services/Notices.ts"
 import { Outbox } from "../../services/Outbox.ts"
+import type { Append } from "../../services/RunJournal.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import type { RunPorts } from "../../services/Stores.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
@@ -15,7 +26,7 @@ import { ChannelName, in_app } from "../../src/conversation/ChannelBinding.ts"
 import type { NoticeContent } from "../../src/delivery/Notice.ts"
 import { noPreferences } from "../../src/delivery/Notice.ts"
 import type { NewOutboxMessage } from "../../src/delivery/OutboxMessage.ts"
-import type { Tenant } from "../../src/value/Ids.ts"
+import type { ApprovalId, Tenant } from "../../src/value/Ids.ts"
 import { ConversationId } from "../../src/value/Ids.ts"
 import * as Samples from "./Samples.ts"
 
@@ -101,6 +112,22 @@ const bindingTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   )
 }
 
+const postOf = (tenant: Tenant, approval: ApprovalId, post: string): QuestionPost => ({
+  tenant,
+  approval,
+  channel: slack,
+  address: "C1",
+  recipient: "olga",
+  post
+})
+
+/** The append without its first event, which was appended before. */
+const after = (append: Append): Append => ({
+  ...append,
+  fence: { ...append.fence, length: append.fence.length + 1 },
+  events: append.events.slice(1)
+})
+
 const announcementTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("SA-38 a bound conversation announces its agent's answer", () =>
     Effect.gen(function* () {
@@ -131,13 +158,43 @@ const announcementTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
+  it.effect(
+    "the end of a question is announced once, also where it stands in a channel alone",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* RunJournal
+        for (const isBound of [true, false]) {
+          const tenant = Samples.tenant()
+          const { next, task } = yield* Samples.begin({ tenant }, [Samples.modelTurned(1, 1)])
+          const question = Samples.approvalRequested()
+          const { approval, call } = question
+          yield* journal.append(next(question))
+          if (isBound) yield* bind(tenant, task.conversation, room)
+          else yield* Notices.use((notices) => notices.posted(postOf(tenant, approval, "1")))
+          const closed = { _tag: "ApprovalClosed", call, approval, how: "cancelled" } as const
+          yield* journal.append(after(next(question, closed)))
+          const [message, ...more] = yield* announced(tenant, settled_topic)
+          assert.deepStrictEqual(more, [])
+          const { conversation } = task
+          assert.deepInclude(message, { key: `conversation/${conversation}` })
+          assert.deepStrictEqual(message?.payload, { conversation, approval })
+        }
+      })
+  )
+
   it.effect("what is said and asked in a conversation without bindings is not announced", () =>
     Effect.gen(function* () {
+      const journal = yield* RunJournal
       const tenant = Samples.tenant()
       yield* Samples.finish({ tenant })
       const { next } = yield* Samples.begin({ tenant }, [Samples.modelTurned(1, 1)])
-      yield* RunJournal.use((journal) => journal.append(next(Samples.approvalRequested())))
-      assert.deepStrictEqual(yield* announced(tenant, answered_topic, asked_topic), [])
+      const question = Samples.approvalRequested()
+      const { approval, call } = question
+      yield* journal.append(next(question))
+      const closed = { _tag: "ApprovalClosed", call, approval, how: "expired" } as const
+      yield* journal.append(after(next(question, closed)))
+      const topics = [answered_topic, asked_topic, settled_topic]
+      assert.deepStrictEqual(yield* announced(tenant, ...topics), [])
     })
   )
 }
@@ -301,8 +358,65 @@ const noticeTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const tenant = Samples.tenant()
       yield* record({ tenant, about: "a", content: content("a"), recipients: [told("olga")] })
       assert.strictEqual(yield* notices.forget(0, 10), 0)
+      const { approval } = Samples.approvalRequested()
+      yield* notices.posted(postOf(tenant, approval, "1"))
       while ((yield* notices.forget(Number.MAX_SAFE_INTEGER, 5_000)) > 0) continue
+      assert.isFalse(yield* notices.settle(tenant, approval, () => message(tenant, "t")))
       assert.deepStrictEqual(yield* notices.list({ tenant, recipient: "olga", limit: 10 }), [])
+    })
+  )
+}
+
+const postTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  it.effect("each post of a question is told of once, in the transaction that takes it", () =>
+    Effect.gen(function* () {
+      const notices = yield* Notices
+      const tenant = Samples.tenant()
+      const { approval } = Samples.approvalRequested()
+      const topic = Samples.unique("topic")
+      for (const post of ["1 \0", "2"]) yield* notices.posted(postOf(tenant, approval, post))
+      const taken: Array<QuestionPost> = []
+      const settle = (of: Tenant, how = topic) =>
+        notices.settle(of, approval, (post) => {
+          taken.push(post)
+          if (how === "") throw new Error("it fails")
+          return message(tenant, how)
+        })
+      assert.isFalse(yield* settle(Samples.tenant()))
+      // What fails gives the post back.
+      yield* Effect.exit(settle(tenant, ""))
+      assert.isTrue(yield* settle(tenant))
+      assert.isTrue(yield* settle(tenant))
+      assert.isFalse(yield* settle(tenant))
+      assert.deepStrictEqual(
+        taken.map(({ post }) => post),
+        ["1 \0", "1 \0", "2"]
+      )
+      assert.deepInclude(taken[1], postOf(tenant, approval, "1 \0"))
+      assert.lengthOf(yield* announced(tenant, topic), 2)
+    })
+  )
+
+  it.effect("the copies of a question are replaced together, and nothing else is", () =>
+    Effect.gen(function* () {
+      const notices = yield* Notices
+      const tenant = Samples.tenant()
+      const recipients = [told("olga"), told("vera")]
+      for (const about of ["q/1", "q/2"]) {
+        yield* record({ tenant, about, content: content(about), recipients })
+      }
+      yield* notices.replace(Samples.tenant(), "q/1", content("foreign"))
+      yield* notices.replace(tenant, "q/1", { ...content("it is over"), kind: "settled" })
+      for (const recipient of ["olga", "vera"]) {
+        const copies = yield* notices.list({ tenant, recipient, limit: 10 })
+        assert.deepStrictEqual(
+          copies.map(({ kind, text }) => [kind, text]),
+          [
+            ["answer", "q/2"],
+            ["settled", "it is over"]
+          ]
+        )
+      }
     })
   )
 }
@@ -311,4 +425,5 @@ export const channelTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   bindingTests(it)
   announcementTests(it)
   noticeTests(it)
+  postTests(it)
 }

@@ -124,6 +124,45 @@ const recoverableTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   )
 }
 
+const answerableTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  it.effect("behind a run that waits for a person, the next one is answerable, and no other", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const ownership = yield* RunOwnership
+      const address = () => ({ agent: hosted[0]!, key: ConversationId.make(Samples.unique("c")) })
+      const create = Effect.fnUntraced(function* (of: ReturnType<typeof address>) {
+        const task = Samples.newTask({ address: of, conversation: of.key })
+        const { task: accepted } = yield* TaskStore.use((tasks) => tasks.accept(task))
+        yield* journal.create(task.id, accepted.ordinal, Samples.runAccepted(task))
+        return task.id
+      })
+      const [asked, working] = [address(), address()]
+      const waiting = yield* Samples.begin({ address: asked, conversation: asked.key }, asks())
+      yield* Samples.begin({ address: working, conversation: working.key })
+      const [next, last, behind] = [
+        yield* create(asked),
+        yield* create(asked),
+        yield* create(working)
+      ]
+      const found = (agents: ReadonlyArray<AgentName>, of = hosted) =>
+        ownership.answerable("heir", agents, of, every)
+      const heads = yield* found(hosted)
+      assert.isTrue(has(next)(heads))
+      for (const other of [waiting.run, last, behind]) assert.isFalse(has(other)(heads))
+      assert.isFalse(has(next)(yield* recoverable("heir")))
+      assert.isFalse(has(next)(yield* found([])))
+      assert.isFalse(has(next)(yield* found(hosted, [])))
+      // Claimed and lost, it is answerable still; of a living owner it is not.
+      const owner = Samples.unique("owner")
+      yield* ownership.heartbeat(owner, 600_000)
+      yield* ownership.claim(next, owner)
+      assert.isFalse(has(next)(yield* found(hosted)))
+      yield* ownership.release(owner)
+      assert.isTrue(has(next)(yield* found(hosted)))
+    })
+  )
+}
+
 const restTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect(
     "a run that waits only for a person is recoverable by nobody, until it is amended",
@@ -297,6 +336,7 @@ const orderTests = (it: Vitest.MethodsNonLive<Needs>): void => {
 export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   leaseTests(it)
   recoverableTests(it)
+  answerableTests(it)
   restTests(it)
   adoptionTests(it)
   orderTests(it)

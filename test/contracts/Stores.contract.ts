@@ -8,6 +8,7 @@ import { approvalRecordsTests } from "./ApprovalRecords.contract.ts"
 import { authorizationRecordsTests } from "./AuthorizationRecords.contract.ts"
 import { blobStoreTests } from "./BlobStore.contract.ts"
 import { beginTests } from "./Begin.contract.ts"
+import { budgetLedgerTests } from "./BudgetLedger.contract.ts"
 import { callRecordsTests } from "./CallRecords.contract.ts"
 import { conversationStoreTests } from "./ConversationStore.contract.ts"
 import { costLedgerTests } from "./CostLedger.contract.ts"
@@ -22,7 +23,9 @@ import { outboxTests } from "./Outbox.contract.ts"
 import { rowsTests } from "./Rows.contract.ts"
 import { runJournalTests } from "./RunJournal.contract.ts"
 import { runListTests } from "./RunList.contract.ts"
+import { conversationDeletionTests } from "./ConversationDeletion.contract.ts"
 import { subjectErasureTests } from "./SubjectErasure.contract.ts"
+import { firstTaskTests } from "./FirstTask.contract.ts"
 import { taskStoreTests } from "./TaskStore.contract.ts"
 import { tenantsTests } from "./Tenants.contract.ts"
 import { toolStopsTests } from "./ToolStops.contract.ts"
@@ -37,6 +40,7 @@ export const storesContract = <R, E>(
   layer(answer, { excludeTestServices: true, timeout: "2 minutes" })(`stores (${name})`, (it) => {
     runJournalTests(it, options)
     taskStoreTests(it)
+    firstTaskTests(it)
     beginTests(it)
     runListTests(it)
     handOverTests(it)
@@ -49,6 +53,7 @@ export const storesContract = <R, E>(
     approvalRecordsTests(it)
     authorizationRecordsTests(it)
     blobStoreTests(it)
+    budgetLedgerTests(it)
     callRecordsTests(it)
     costLedgerTests(it)
     idempotencyKeysTests(it, options)
@@ -58,5 +63,6 @@ export const storesContract = <R, E>(
     toolStopsTests(it)
     toolStoresTests(it)
     subjectErasureTests(it)
+    conversationDeletionTests(it)
     erasedWordsTests(it)
   })

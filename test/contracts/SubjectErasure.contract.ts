@@ -29,7 +29,7 @@ import { fold } from "../../src/run/RunFold.ts"
 import * as Samples from "./Samples.ts"
 
 const olga = `olga "Ü\\nal"`
-const canary = `Zürich "Qua\\rtz" 東京-4711`
+export const canary = `Zürich "Qua\\rtz" 東京-4711`
 
 /** What the model asked for, a person changed, and a tool answered, all with the canary; of one result it is in two parts. */
 const said = (text: string): ReadonlyArray<RunEvent> => {
@@ -156,6 +156,14 @@ const recordAll = Effect.fnUntraced(function* (
     payload: { text }
   })
   const dead = Samples.outboxMessage({ tenant, payload: { run, text } })
+  yield* (yield* Notices).posted({
+    tenant,
+    approval: Samples.approvalRequested().approval,
+    channel: slack,
+    address: "C1",
+    recipient: who,
+    post: "C1 17.1"
+  })
   yield* (yield* Notices).record({
     tenant,
     about: `answer/${run}`,
@@ -177,7 +185,7 @@ const recordAll = Effect.fnUntraced(function* (
 })
 
 /** A person's run with the text in every store. */
-const lived = Effect.fnUntraced(function* (
+export const lived = Effect.fnUntraced(function* (
   tenant: Tenant,
   by: string,
   text: string,
@@ -191,11 +199,11 @@ const lived = Effect.fnUntraced(function* (
   return { run, task, key }
 })
 
-const erase = (tenant: Tenant, subject: string) =>
+export const erase = (tenant: Tenant, subject: string) =>
   SubjectErasure.use((erasure) => erasure.erase({ tenant, subject, by: "adam" }))
 
 /** All that is left of a run in the stores. */
-const left = Effect.fnUntraced(function* ({ conversation, id: run, tenant }: NewTask) {
+export const left = Effect.fnUntraced(function* ({ conversation, id: run, tenant }: NewTask) {
   const { entries, head } = yield* Samples.snapshot(run)
   const list = { tenant, limit: 100 }
   const approvals = yield* (yield* ApprovalRecords).list({ ...list, run_id: run })
@@ -214,7 +222,7 @@ const left = Effect.fnUntraced(function* ({ conversation, id: run, tenant }: New
 
 const erased_tables = (
   "agent_tasks approvals blob_uses call_records channel_bindings conversation_messages conversations dead_letters " +
-  "digest_items loop_records memory_rows notices outbox run_events tool_messages"
+  "digest_items loop_records memory_rows notices outbox question_posts run_events tool_messages"
 ).split(" ")
 
 const everywhere = Effect.fnUntraced(function* () {

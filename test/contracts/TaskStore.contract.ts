@@ -106,7 +106,7 @@ const acceptanceTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a task keeps the roles of its sender, also none, or that they are unknown", () =>
     Effect.gen(function* () {
       const tasks = yield* TaskStore
-      const first = Samples.newTask({ by: 'ada "\u0000', roles: ["approver", "operator"] })
+      const first = Samples.newTask({ by: 'ada "\u0000', roles: ["approver"], via: "web" })
       const { conversation } = first
       const key = Samples.unique("key")
       const second = Samples.newTask({ conversation, roles: [], idempotency_key: key })
@@ -118,11 +118,11 @@ const acceptanceTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.deepStrictEqual(again.task.roles, [])
       const listed = yield* tasks.ofConversation(first.tenant, conversation, 0, 10)
       assert.deepStrictEqual(
-        listed.map(({ by, roles }) => [by, roles]),
+        listed.map(({ by, roles, via }) => [by, roles, via]),
         [
-          [first.by, ["approver", "operator"]],
-          ["ada", []],
-          ["ada", undefined]
+          [first.by, ["approver"], "web"],
+          ["ada", [], undefined],
+          ["ada", undefined, undefined]
         ]
       )
       assert.deepStrictEqual(yield* tasks.get(first.id), listed[0])

@@ -70,7 +70,7 @@ const sharedIdTests = (it: Vitest.MethodsNonLive<Needs>): void => {
         )
         const known = yield* conversations.get(tenant, conversation)
         assert.deepStrictEqual(known?.address, address)
-        const listed = yield* conversations.list(tenant, 10)
+        const { items: listed } = yield* conversations.list({ tenant, limit: 10 })
         assert.deepStrictEqual(
           listed.map(({ id }) => id),
           [conversation]

@@ -138,12 +138,12 @@ const publishing = (it: Vitest.MethodsNonLive<Needs>): void => {
       const wrong: ReadonlyArray<readonly [unknown, string]> = [
         [null, "version"],
         [{ ...credit, rules: [rule, rule] }, "version.rules"],
-        [{ ...credit, rules: [{ ...rule, topic: "Not A Topic" }] }, "version.rules.0.topic"],
+        [{ ...credit, rules: [{ ...rule, topic: "Not A Topic" }] }, "version.rules[0].topic"],
         [{ ...credit, world: { ...credit.world, version: 0 } }, "version.world.version"],
         [{ ...credit, extra: 1 }, "version"],
         [
           { ...credit, eval_sets: [{ ...credit.eval_sets[0], pass_rate: 2 }] },
-          "version.eval_sets.0"
+          "version.eval_sets[0]"
         ]
       ]
       for (const [version, where] of wrong) {

@@ -125,17 +125,68 @@ describe("a customer, embedded", () => {
           "ConversationNotFound"
         )
       }
-      // A name of its own choosing might be somebody else's tomorrow.
-      assert.strictEqual(
-        await tagOf(troupe.send({ ...message, conversation: "mine" }, carl)),
-        "ConversationNotFound"
-      )
       const own = await troupe.send(message, carl)
       const next = await troupe.send({ ...message, conversation: own.conversation }, carl)
       assert.strictEqual(next.ordinal, 2)
       await troupe.cancel(own.run, carl, "I changed my mind")
       assert.strictEqual((await troupe.result(own.run, carl)).status, "cancelled")
     }))
+
+  it("begins a conversation under an id of its own, which nobody else finds", () =>
+    serve(async (troupe) => {
+      const conversation = "carl:support-1"
+      const mine = { ...message, conversation }
+      const first = await troupe.send(mine, carl)
+      assert.deepInclude(first, { conversation, ordinal: 1 })
+      assert.strictEqual((await troupe.send({ conversation, text: "And?" }, carl)).ordinal, 2)
+      assert.lengthOf(await troupe.messages(conversation, {}, carl), 2)
+      // Staff of another tenant begin one of theirs under the same id.
+      assert.strictEqual((await troupe.send(mine, stranger)).ordinal, 1)
+      // Whether somebody has begun it or not, another customer is told the same.
+      for (const id of [conversation, "carl:support-2"]) {
+        const refused = await troupe.send({ ...message, conversation: id }, cora).catch(String)
+        assert.strictEqual(
+          refused,
+          `ConversationNotFound: there is no conversation "${id}"; one that you begin is named cora:NAME`
+        )
+        assert.strictEqual(await tagOf(troupe.messages(id, {}, cora)), "ConversationNotFound")
+      }
+      assert.lengthOf(await troupe.messages(conversation, {}, olga), 2)
+      await troupe.send({ ...message, conversation: "cora:of-staff" }, olga)
+      for (const id of ["cora:of-staff", "mine", "cora:", "corab:1", "event~cora"]) {
+        const sent = troupe.send({ ...message, conversation: id }, cora)
+        assert.strictEqual(await tagOf(sent), "ConversationNotFound", id)
+      }
+      // To begin one, a message says which agent it is for.
+      const toNobody = troupe.send({ conversation: "cora:1", text: "Hello" }, cora)
+      assert.strictEqual(await tagOf(toNobody), "ConversationNotFound")
+      const inside = troupe.send({ agent: "inside", conversation: "cora:1", text: "Hello" }, cora)
+      assert.strictEqual(await tagOf(inside), "NotForCustomers")
+      const escaped = { ...message, conversation: "auth0~007c7:1" }
+      const alike = troupe.send(escaped, person("auth0~007c7", "customer"))
+      assert.strictEqual(await tagOf(alike), "ConversationNotFound")
+      const whole = await troupe.send(escaped, person("auth0|7", "customer"))
+      assert.strictEqual(whole.ordinal, 1)
+    }))
+
+  it("names no conversation of an agent whose memory belongs to a world", () =>
+    serve(
+      async (troupe) => {
+        const sent = troupe.send({ agent: "guide", conversation: "carl:1", text: "Hello" }, carl)
+        assert.strictEqual(await tagOf(sent), "AnchorMismatch")
+        assert.strictEqual(
+          await tagOf(troupe.send({ agent: "guide", text: "Hello" }, carl)),
+          "done"
+        )
+      },
+      {
+        agents: [
+          AgentSpec.make({ name: "guide", instructions: "Guide.", memory: { anchor: "world" } })
+        ],
+        tools: [],
+        customer_agents: ["guide"]
+      }
+    ))
 
   it("has its own idempotency keys", () =>
     serve(async (troupe) => {

@@ -82,7 +82,12 @@ const rejection = async (promise: Promise<unknown>) => {
   try {
     await promise
   } catch (error) {
-    return error as { readonly _tag: string; readonly field?: string; readonly message: string }
+    return error as {
+      readonly _tag: string
+      readonly field?: string
+      readonly reason: string
+      readonly message: string
+    }
   }
   return assert.fail("it did not reject")
 }
@@ -94,7 +99,8 @@ const filesUnder = (path: string): ReadonlyArray<string> =>
 
 describe("an agent that declares a context", () => {
   it("refuses another one, names the member, and quotes no secret", async () => {
-    const troupe = await open([])
+    const tools = [orders, plain, narrow]
+    const troupe = await start({ agents: [shop], tools, model: Scripted.layer([]) })
     const { token: _, ...tokenless } = context
     const wrong: ReadonlyArray<readonly [unknown, string]> = [
       [undefined, "customer"],
@@ -109,12 +115,18 @@ describe("an agent that declares a context", () => {
       const message = { agent: "shop", text: "Hi", context: given as typeof context }
       const error = await rejection(troupe.send(message))
       assert.deepInclude(error, { _tag: "InvalidInput", field: `message.context.${field}` })
-      assert.match(error.message, /^the agent "shop" reads it: /)
+      assert.match(error.reason, /^the agent "shop" reads it: /)
       assert.notMatch(error.message, /t7|4417/)
     }
     // @ts-expect-error a context that its agent does not declare
     const untyped = troupe.send({ agent: shop, text: "Hi", context: { customer: 7 } })
     assert.strictEqual((await rejection(untyped))._tag, "InvalidInput")
+    // @ts-expect-error no context, though its name is that of an agent that declares one
+    const missing = troupe.send({ agent: "shop", text: "Hi" })
+    assert.strictEqual((await rejection(missing)).field, "message.context.customer")
+    // @ts-expect-error the same of the agent itself
+    const lacking = troupe.ask({ agent: shop, text: "Hi" })
+    assert.strictEqual((await rejection(lacking)).field, "message.context.customer")
     await troupe.stop()
   })
 

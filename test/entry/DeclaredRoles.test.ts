@@ -16,6 +16,7 @@ import type { PrincipalInput, Role } from "../../src/principal/Principal.ts"
 import * as Entries from "../../src/entry/ArgumentReaders.ts"
 import { DeclaredRoles, declaredRoles } from "../../src/principal/Rights.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
+import { inLongFormPlain } from "../InLongForm.ts"
 
 const person = (id: string, ...roles: ReadonlyArray<Role>): PrincipalInput => ({
   id,
@@ -226,7 +227,10 @@ describe("a role that a service declares", () => {
       const wrong = { name: "n", roles: ["viewer", "audit"] }
       const refused = await ask(troupe, tokenOf(admin), "/v1/tokens", wrong)
       assert.strictEqual(refused.status, 400)
-      assert.strictEqual(refused.body.detail, `payload.roles.1: there is no role "audit". ${known}`)
+      assert.strictEqual(
+        refused.body.detail,
+        `payload.roles[1]: there is no role "audit". ${known}`
+      )
       assert.deepInclude(await troupe.createToken(wrong, admin).catch((error: unknown) => error), {
         _tag: "InvalidInput",
         field: "payload.roles.1"
@@ -263,7 +267,7 @@ describe("a role that a service declares", () => {
         assert.deepInclude(error, {
           _tag: "InvalidInput",
           field: "by.roles.0",
-          message:
+          reason:
             'there is no role "auditor". There is: viewer, approver, operator, admin, customer, publisher, other.'
         })
         assert.strictEqual(await outcome(second.pending(read)), "InvalidInput")
@@ -275,33 +279,37 @@ describe("a role that a service declares", () => {
       assert.strictEqual(await outcome(troupe.pending(person("x", "Auditor"))), "InvalidInput")
     }))
 
-  it("stays with runs and tokens over a restart, and has no right once it is not declared", async () => {
-    const directory = mkdtempSync(join(tmpdir(), "troupe-roles-"))
-    const stored = { ...options, store: { directory } } as const
-    let run = ""
-    let token = ""
-    try {
-      await during(stored, async (troupe) => {
-        run = (await troupe.ask({ agent: "shop", text: "refund" }, dora)).run
-        token = (await troupe.createToken({ name: "a", roles: ["auditor", "viewer"] }, admin)).token
-      })
-      const { roles: _, ...undeclared } = stored
-      const agents = [AgentSpec.make({ name: shop.name, instructions: "Help.", tools: ["ship"] })]
-      const later = { ...undeclared, agents, tools: [ship], http: { tokens: tokens(admin) } }
-      await during(later, async (troupe) => {
-        assert.deepStrictEqual((await troupe.run(run, admin)).roles, ["desk"])
-        // It is a viewer still, and the question names a role that it has no more.
-        assert.strictEqual((await ask(troupe, token, "/v1/runs")).status, 200)
-        const [question] = await troupe.pending(admin)
-        const path = `/v1/approvals/${question!.id}/decision`
-        const decided = await ask(troupe, token, path, { decision: "approve" })
-        assert.strictEqual(decided.status, 403, JSON.stringify(decided.body))
-        assert.strictEqual(await outcome(troupe.pending(audrey)), "InvalidInput")
-      })
-    } finally {
-      rmSync(directory, { recursive: true, force: true })
+  inLongFormPlain(
+    "stays with runs and tokens over a restart, and has no right once it is not declared",
+    async () => {
+      const directory = mkdtempSync(join(tmpdir(), "troupe-roles-"))
+      const stored = { ...options, store: { directory } } as const
+      let run = ""
+      let token = ""
+      try {
+        await during(stored, async (troupe) => {
+          run = (await troupe.ask({ agent: "shop", text: "refund" }, dora)).run
+          token = (await troupe.createToken({ name: "a", roles: ["auditor", "viewer"] }, admin))
+            .token
+        })
+        const { roles: _, ...undeclared } = stored
+        const agents = [AgentSpec.make({ name: shop.name, instructions: "Help.", tools: ["ship"] })]
+        const later = { ...undeclared, agents, tools: [ship], http: { tokens: tokens(admin) } }
+        await during(later, async (troupe) => {
+          assert.deepStrictEqual((await troupe.run(run, admin)).roles, ["desk"])
+          // It is a viewer still, and the question names a role that it has no more.
+          assert.strictEqual((await ask(troupe, token, "/v1/runs")).status, 200)
+          const [question] = await troupe.pending(admin)
+          const path = `/v1/approvals/${question!.id}/decision`
+          const decided = await ask(troupe, token, path, { decision: "approve" })
+          assert.strictEqual(decided.status, 403, JSON.stringify(decided.body))
+          assert.strictEqual(await outcome(troupe.pending(audrey)), "InvalidInput")
+        })
+      } finally {
+        rmSync(directory, { recursive: true, force: true })
+      }
     }
-  })
+  )
 
   it("has the rights that a feature gives it", () => {
     const look = operation({
@@ -363,7 +371,11 @@ describe("a role that a service declares", () => {
     }
     assert.deepStrictEqual(
       await refusal({ http: { tokens: tokens(admin, person("a", "viewer", "auditer")) } }),
-      ["InvalidInput", "http.tokens.1.principal.roles.1", noRole]
+      [
+        "InvalidInput",
+        "http.tokens.1.principal.roles.1",
+        `http.tokens[1].principal.roles[1]: ${noRole}`
+      ]
     )
   })
 })
@@ -372,7 +384,7 @@ describe("the option roles", () => {
   const problem = (given: unknown) =>
     Effect.runPromise(
       Effect.match(declaredRoles(given, "roles"), {
-        onFailure: ({ field, message }) => [field, message],
+        onFailure: ({ field, reason }) => [field, reason],
         onSuccess: (read) => [...read.keys()]
       })
     )
@@ -398,7 +410,7 @@ describe("the option roles", () => {
       [{ auditor: { readNotices: "all" } }, "roles.auditor.readNotices", 'Expected "own"'],
       [{ auditor: { issueTokens: "named" } }, "roles.auditor.issueTokens", 'Expected "all"'],
       [{ auditor: null }, "roles.auditor", "Expected object"],
-      [[], "roles", "Expected object"],
+      [[], "roles", "it is a list: write an object"],
       [
         Object.fromEntries(Array.from({ length: 33 }, (_, at) => [`role${at}`, {}])),
         "roles",

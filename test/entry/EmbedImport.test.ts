@@ -3,6 +3,7 @@ import { readdirSync, rmSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { build } from "../../scripts/build.ts"
+import { inLongFormPlain } from "../InLongForm.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
@@ -63,6 +64,7 @@ describe("an import of troupe/embed that starts nothing", () => {
       "layers/compose/entries/Embed.ts",
       "layers/compose/promises/Answer.ts",
       "layers/compose/promises/ServicePrincipal.ts",
+      "src/operation/ErrorStatus.ts",
       "src/principal/Principal.ts",
       "src/value/Ids.ts"
     ])
@@ -110,18 +112,21 @@ describe("the package as it is built", () => {
     assert.isBelow(bytesOf(embed), bytesOf(effect))
   })
 
-  it("loads the script of /docs where somebody asks for the page, and not before", () => {
-    const served = (path: string) =>
-      loadedIn(`
+  inLongFormPlain(
+    "loads the script of /docs where somebody asks for the page, and not before",
+    () => {
+      const served = (path: string) =>
+        loadedIn(`
         const { start } = await import(${entry("embed")})
         const { scripted } = await import(${entry("testing")})
         const troupe = await start({ agents: [], model: scripted([]), http: { port: 0, tokens: [] } })
         const page = await fetch(troupe.url + "${path}")
         console.log(page.status, (await page.text()).length)
         await troupe.stop()`).filter(({ path }) => path.endsWith("/httpApiSwagger.js"))
-    assert.lengthOf(served("/openapi.json"), 0)
-    assert.lengthOf(served("/docs"), 1)
-  })
+      assert.lengthOf(served("/openapi.json"), 0)
+      assert.lengthOf(served("/docs"), 1)
+    }
+  )
 
   /** An agent whose tool has to be asked for, with this as its argument. */
   const asked = (order: string) => `
@@ -140,15 +145,20 @@ describe("the package as it is built", () => {
   const plans = (loaded: ReadonlyArray<Loaded>) =>
     packagesIn(loaded.map(({ path }) => path)).filter((name) => /iban|phone/.test(name))
 
-  it("loads the plans of phone numbers and IBANs where a text first needs them, and not before", () => {
-    const names = readdirSync(`${root}${place}`).flatMap((file) =>
-      file.endsWith(".js") && file !== "troupe.js" ? [file.slice(0, -3)] : []
-    )
-    assert.isAbove(names.length, 8)
-    const imports = names.map((name) => `await import(${entry(name)})`).join("\n")
-    assert.deepStrictEqual(plans(loadedIn(imports)), [])
-    assert.deepStrictEqual(plans(loadedIn(asked("order 1003"))), [])
-    assert.deepStrictEqual(plans(loadedIn(asked("call +49 30 901820"))), ["libphonenumber-js"])
-    assert.deepStrictEqual(plans(loadedIn(asked("to DE89 3704 0044 0532 0130 00"))), ["ibantools"])
-  })
+  inLongFormPlain(
+    "loads the plans of phone numbers and IBANs where a text first needs them, and not before",
+    () => {
+      const names = readdirSync(`${root}${place}`).flatMap((file) =>
+        file.endsWith(".js") && file !== "troupe.js" ? [file.slice(0, -3)] : []
+      )
+      assert.isAbove(names.length, 8)
+      const imports = names.map((name) => `await import(${entry(name)})`).join("\n")
+      assert.deepStrictEqual(plans(loadedIn(imports)), [])
+      assert.deepStrictEqual(plans(loadedIn(asked("order 1003"))), [])
+      assert.deepStrictEqual(plans(loadedIn(asked("call +49 30 901820"))), ["libphonenumber-js"])
+      assert.deepStrictEqual(plans(loadedIn(asked("to DE89 3704 0044 0532 0130 00"))), [
+        "ibantools"
+      ])
+    }
+  )
 })

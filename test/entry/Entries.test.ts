@@ -141,12 +141,16 @@ describe("a value that is not a principal", () => {
 describe("a principal that was decoded", () => {
   it.effect("is a copy that nobody can change, and is not copied again", () =>
     Effect.gen(function* () {
-      const given = { id: "ann", tenant: "acme", roles: ["viewer"] }
+      const via = { id: "web", tenant: "acme", roles: ["viewer"] }
+      const given = { id: "ann", tenant: "acme", roles: ["viewer"], via }
       const read = yield* Entries.principal(given, "by")
       given.roles.push("admin")
       assert.deepStrictEqual(read.roles, ["viewer"])
       assert.throws(() => void (read.roles as Array<string>).push("admin"), TypeError)
-      assert.throws(() => Object.assign(read, { id: "boss" }), TypeError)
+      assert.throws(() => void (read.via!.roles as Array<string>).push("admin"), TypeError)
+      for (const each of [read, read.via!]) {
+        assert.throws(() => Object.assign(each, { id: "boss" }), TypeError)
+      }
       assert.strictEqual(yield* Entries.principal(read, "by"), read)
     })
   )

@@ -10,6 +10,7 @@ import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentSpec, Principal, tool, wrap } from "../../src/index.ts"
 import * as Homes from "../process/Homes.ts"
 import type { Store } from "../process/Plan.ts"
+import { isFull } from "../Long.ts"
 
 const Customer = Schema.Struct({
   customer: Schema.FiniteFromString,
@@ -83,7 +84,12 @@ const rejection = async (promise: Promise<unknown>) => {
   try {
     await promise
   } catch (error) {
-    return error as { readonly _tag: string; readonly field?: string; readonly message: string }
+    return error as {
+      readonly _tag: string
+      readonly field?: string
+      readonly reason: string
+      readonly message: string
+    }
   }
   return assert.fail("it did not reject")
 }
@@ -146,7 +152,7 @@ describe("the context of a run", () => {
         }
         const error = await rejection(troupe.ask(message))
         assert.deepInclude(error, { _tag: "InvalidInput", field: "message.context.customer" })
-        assert.match(error.message, /^the tool "(orders|pay)" reads it: /)
+        assert.match(error.reason, /^the tool "(orders|pay)" reads it: /)
       }
     }
     // Nobody reads it: it may be absent.
@@ -161,7 +167,6 @@ describe("the context of a run", () => {
     for (const wrong of [
       "text",
       7,
-      null,
       [],
       cyclic,
       { at: 1n },
@@ -175,14 +180,16 @@ describe("the context of a run", () => {
     await troupe.stop()
   })
 
-  it.effect(
-    "is what it was after a restart, as is a schema of answers; a tool that reads more is refused",
-    () =>
-      Effect.gen(function* () {
-        const store = yield* Homes.database
-        yield* Effect.promise(() => restarted(store))
-      })
-  )
+  if (isFull) {
+    it.effect(
+      "is what it was after a restart, as is a schema of answers; a tool that reads more is refused",
+      () =>
+        Effect.gen(function* () {
+          const store = yield* Homes.database
+          yield* Effect.promise(() => restarted(store))
+        })
+    )
+  }
 })
 
 /** One run is at work when the process stops, and another waits behind it: only its task says what it was sent with. */

@@ -9,6 +9,7 @@ import { Principal } from "../../src/principal/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import { either } from "../Long.ts"
 import * as Homes from "../process/Homes.ts"
+import { inLongFormPlain } from "../InLongForm.ts"
 
 const by = (role: "admin" | "approver") =>
   new Principal({ id: role, tenant: "default" as never, roles: [role] })
@@ -135,27 +136,30 @@ describe("a service that stops", () => {
     })
   }
 
-  it("names the run that each wait was for, and the next service goes on with it", async () => {
-    const troupe = await open(durable)
-    const begun = await troupe.send({ agent: "shop", text: "wait" })
-    const asked = troupe.ask({ agent: "shop", text: "wait" })
-    const named = Promise.all([troupe.result(begun.run), asked].map(runOf))
-    while ((await troupe.runs()).filter(({ status }) => status === "processing").length < 2) {
-      await new Promise((resolve) => setTimeout(resolve, 10))
+  inLongFormPlain(
+    "names the run that each wait was for, and the next service goes on with it",
+    async () => {
+      const troupe = await open(durable)
+      const begun = await troupe.send({ agent: "shop", text: "wait" })
+      const asked = troupe.ask({ agent: "shop", text: "wait" })
+      const named = Promise.all([troupe.result(begun.run), asked].map(runOf))
+      while ((await troupe.runs()).filter(({ status }) => status === "processing").length < 2) {
+        await new Promise((resolve) => setTimeout(resolve, 10))
+      }
+      await troupe.stop()
+      const [first, second] = await named
+      assert.strictEqual(first, begun.run)
+      assert.strictEqual(await runOf(troupe.result(begun.run)), undefined)
+      const next = await open(durable)
+      for (const run of [first, second]) {
+        assert.isDefined(run)
+        const end = next.result(run!)
+        await next.cancel(run!, by("admin"), "no longer needed")
+        assert.strictEqual((await end).status, "cancelled")
+      }
+      await next.stop()
     }
-    await troupe.stop()
-    const [first, second] = await named
-    assert.strictEqual(first, begun.run)
-    assert.strictEqual(await runOf(troupe.result(begun.run)), undefined)
-    const next = await open(durable)
-    for (const run of [first, second]) {
-      assert.isDefined(run)
-      const end = next.result(run!)
-      await next.cancel(run!, by("admin"), "no longer needed")
-      assert.strictEqual((await end).status, "cancelled")
-    }
-    await next.stop()
-  })
+  )
 
   it("ends the calls that were begun before it, and what they did is durable", async () => {
     const troupe = await open(durable)

@@ -11,6 +11,7 @@ import { Principal } from "../../src/principal/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import * as Homes from "../process/Homes.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
+import { inLongForm } from "../InLongForm.ts"
 
 const boss = new Principal({ id: "boss", tenant: Tenant.make("default"), roles: ["admin"] })
 
@@ -56,7 +57,7 @@ const becomes = async (troupe: Service, answer: string): Promise<void> => {
 }
 
 describe("AG-62 the kill switch of a tenant", () => {
-  it.live("holds after a restart over the same store, until it is turned off", () =>
+  inLongForm("holds after a restart over the same store, until it is turned off", () =>
     Effect.flatMap(Homes.durable, (store) =>
       Effect.promise(async () => {
         const first = await open(store)

@@ -21,9 +21,10 @@ const read = Schema.decodeUnknownSync(Schema.fromJsonString(RunEvent))
 /** Names of agents, tools and models, ids, codes and amounts; each of a kind that a model or person does not write freely. */
 const kept = (
   "_tag tenant agent key roles trace_id span_id limits pins nested owner frame call approval authorization finish " +
-  "finish_raw usage cost spent model of kind class cause how policy_version approvers tool tool_key tool_digest on_loss via " +
+  "finish_raw usage cost spent model of kind class cause how policy_version approvers tool tool_key tool_digest on_loss " +
   "limit status type media_type model_id name server id tier typology source author run tool_name agent_name " +
-  "correlation_id undeclared client context_secrets without permission from to handed_by conversation digest shown_digest proposal"
+  "correlation_id undeclared client context_secrets without permission from to handed_by conversation digest shown_digest proposal " +
+  "guard mode on verdict replaces"
 ).split(" ")
 
 /** Texts at other places, which are to be marks. */
@@ -31,8 +32,9 @@ const freeTexts = (value: unknown, name = ""): ReadonlyArray<string> => {
   if (typeof value === "string") return [value]
   if (typeof value !== "object" || value === null || isErased(value)) return []
   const isFile = "media_type" in value
+  const isDispatch = "_tag" in value && value._tag === "CallDispatched"
   return Object.entries(value).flatMap(([member, each]) =>
-    kept.includes(member) && !(isFile && member === "name")
+    (kept.includes(member) && !(isFile && member === "name")) || (isDispatch && member === "via")
       ? []
       : freeTexts(each, Array.isArray(value) ? name : member)
   )
@@ -72,6 +74,14 @@ describe("erased events", () => {
     const theirs = erasedEvent({ ...stopping, reason: "ill", by: "o" }, codes, eraser)
     assert.isTrue(isErased((theirs as typeof stopping).reason))
   })
+})
+
+it("an event without who acted for whom, or with how its call was sent", () => {
+  const reopened = { _tag: "CallReopened", call: "0.1.0", by: "carl", via: "web" }
+  const { by, via } = erasedEvent(reopened, codesIn([]), eraser) as typeof reopened
+  assert.isTrue(isErased(by) && isErased(via))
+  const dispatched = { _tag: "CallDispatched", call: "0.1.0", via: "queue" }
+  assert.deepInclude(erasedEvent(dispatched, codesIn([]), eraser), { via: "queue" })
 })
 
 describe("names in values", () => {

@@ -28,18 +28,46 @@ const all = (database: string) => `
     return path
   }
   syncBuiltinESMExports()
+  // Whoever calls a server of an example with a token reads the events of a conversation there, until they end.
+  let streams = new Map()
+  const own = globalThis.fetch
+  const read = async (api, headers) => {
+    const call = (path, body) => own(api + path, { headers, ...(body && { method: "POST", body: JSON.stringify(body) }) })
+    const found = (await (await call("/v1/conversations?limit=1")).json()).items
+    const id = found[0]?.id ?? (await (await call("/v1/messages", { agent: "shop", text: "Hi" })).json()).conversation_id
+    const reader = (await call("/v1/conversations/" + id + "/events")).body.getReader()
+    await reader.read()
+    const rest = async () => { while (!(await reader.read()).done); return "ended" }
+    streams.set(api, rest().catch((error) => "broken: " + error))
+  }
+  globalThis.fetch = async (input, init) => {
+    const answer = await own(input, init)
+    const [api, path] = String(input.url ?? input).split("/v1/")
+    const sent = new Headers(init?.headers ?? input.headers)
+    const headers = { authorization: sent.get("authorization"), "content-type": "application/json" }
+    if (sent.has("on-behalf-of")) headers["on-behalf-of"] = sent.get("on-behalf-of")
+    if (path === undefined || !answer.ok || headers.authorization === null || streams.has(api)) return answer
+    streams.set(api, "never began")
+    await read(api, headers)
+    return answer
+  }
   const isLog = (text) => /^\\[[\\d:.]+\\] [A-Z]+ \\(#\\d+\\)/.test(text)
   for (const name of ${JSON.stringify(names)}) {
     const texts = []
     console.log = (...args) => texts.push(format(...args))
     const error = await import("./test/examples/" + name + ".ts").then(() => undefined, (error) => error.stack ?? String(error))
+    const late = new Promise((done) => setTimeout(done, 60_000, "open").unref())
+    const ends = await Promise.all(Array.from(streams.values(), (end) => Promise.race([end, late])))
+    streams = new Map()
     const printed = texts.filter((text) => !isLog(text)).map((text) => text + "\\n").join("")
-    process.stdout.write(JSON.stringify([name, { error, printed }]) + "\\n")
+    process.stdout.write(JSON.stringify([name, { error, printed, ends }]) + "\\n")
   }`
 
 interface Ran {
   readonly error?: string
   readonly printed: string
+  /** How event streams ended that were open on its servers when it stopped. */
+  readonly ends: ReadonlyArray<string>
 }
 
 let ran: ReadonlyMap<string, Ran>
@@ -79,6 +107,15 @@ describe("the examples", () => {
     assert.deepStrictEqual([...ran.keys()], names)
   })
 
+  it("stop their servers although event streams are open there, and end these", () => {
+    assert.deepStrictEqual(
+      [...ran].flatMap(([name, { ends }]) => (ends.length === 0 ? [] : [[name, ...ends]])),
+      ["deciding", "express", "fastify", "http", "merging", "onbehalf", "router", "serving"].map(
+        (name) => [name, "ended"]
+      )
+    )
+  })
+
   it("say what they print, but for one that is a module for a start", () => {
     const silent = examples.filter(({ output }) => output === "")
     assert.deepStrictEqual(
@@ -95,10 +132,16 @@ const shown: Readonly<Record<string, readonly [shows: string, pages?: Record<str
   application: ["has the options of a start", { "layers/compose/README.md": 1 }],
   approval: ["is answered in the next process", { "layers/compose/README.md": 1 }],
   asking: ["is answered twice in one conversation, and shown the first message with the second"],
+  budgets: ["refuses a customer's fourth call of a day, and shows what is left"],
   authorizing: ["asks nobody for as many calls as were authorised, and then asks"],
   channels: ["refuses a request that Slack has not signed", { "layers/channel/README.md": 1 }],
   client: ["AG-56 waits for its client's result and goes on", { "layers/calls/README.md": 1 }],
+  console: ["approves by a form of the console", { "layers/console/README.md": 1 }],
   context: ["keeps the secret out of the journal", { "layers/compose/README.md": 1 }],
+  conversations: [
+    "edits a message of an imported history, and lists it",
+    { "layers/compose/README.md": 1 }
+  ],
   deciding: ["is decided over HTTP once, and the second decision is refused"],
   dryrun: ["counts what a policy would have asked"],
   effects: ["decides in a program", { "layers/compose/README.md": 1 }],
@@ -114,21 +157,26 @@ const shown: Readonly<Record<string, readonly [shows: string, pages?: Record<str
   frommastra: ["asks within a graph", { "test/examples/coming-from-mastra.md": 1 }],
   fromopenai: ["asks after a handoff", { "test/examples/coming-from-openai-agents.md": 1 }],
   graph: ["orders what is missing, asked directly and by an agent"],
+  guards: ["refuses by a moderation model, and hides by patterns"],
   handoff: ["shows who answers", { "layers/compose/README.md": 1 }],
   hono: ["takes a message in Hono", { "layers/http/README.md": 1 }],
   http: ["answers a message with a token", { "layers/http/README.md": 1 }],
+  invoice: ["gives its customer a file, and no other"],
   limits: ["stops the run that has spent more than it may, and says what it cost"],
   mcp: ["reads a file through the official server", { "layers/mcp/README.md": 1 }],
+  meanwhile: ["answers beside the run that waits", { "layers/runtime/README.md": 1 }],
   memory: ["tells others of its workspace what is true now", { "layers/memory/README.md": 1 }],
   merging: ["answers beside an API of its own", { "layers/http/README.md": 1 }],
   models: ["answers from the second model", { "layers/model/README.md": 1 }],
   nextjs: ["takes a message in a route of Next.js"],
+  onbehalf: ["names the backend and its user", { "src/permission/README.md": 1 }],
   openapi: ["reads at once and refunds after the approval", { "layers/calls/README.md": 1 }],
   // Both pictures have the same bytes.
   pictures: ["shows those of the message and of a result", { "layers/compose/README.md": 1 }],
   platform: ["AG-34 AG-64 sends its one request after approval", { "layers/calls/README.md": 1 }],
   policy: ["allows, denies and asks by the sender", { "src/permission/README.md": 1 }],
   providertools: ["offers those that the policy allows", { "layers/model/README.md": 1 }],
+  resuming: ["goes on behind a cursor", { "layers/compose/README.md": 1 }],
   roles: ["asks as one role and decides as another", { "src/permission/README.md": 1 }],
   router: ["answers under a path, with links that lead there", { "layers/http/README.md": 1 }],
   semstreams: ["asks, and runs what was approved", { "layers/semstreams/README.md": 1 }],

@@ -12,6 +12,7 @@ import type { Options } from "../../layers/compose/options/ServiceOptions.ts"
 import { layer as scripted, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { agent } from "../../src/agent/DeclaredAgent.ts"
 import * as Events from "../platform/Events.ts"
+import { either } from "../Long.ts"
 
 const data = mkdtempSync(join(tmpdir(), "troupe-features-"))
 afterAll(() => rmSync(data, { recursive: true, force: true }))
@@ -61,10 +62,12 @@ const failureOf = async (given: Partial<Options>): Promise<unknown> =>
   )
 
 describe("a feature", () => {
-  for (const [name, store] of [
-    ["in memory", "ephemeral"],
-    ["in a directory", { directory: join(data, "db") }]
-  ] as const) {
+  for (const [name, store] of (
+    [
+      ["in memory", "ephemeral"],
+      ["in a directory", { directory: join(data, "db") }]
+    ] as const
+  ).slice(0, either(1, 2))) {
     it(`brings its operations over HTTP and by methods, ${name}`, () =>
       served({ features: [spectral], store }, async (troupe) => {
         assert.deepStrictEqual(await troupe.of(spectral).scans({ limit: 5 }, olga), [])
@@ -110,7 +113,8 @@ describe("a feature", () => {
       const taken = feature({ name: "taken", tables: [table], migrations: { "0001_own": [] } })
       assert.deepInclude((await failureOf({ features: [taken] })) as object, {
         field: "features.0.tables.0.name",
-        message: `the feature "taken": every store has a table or a view ${name} of its own`
+        owner: 'the feature "taken"',
+        reason: `every store has a table or a view ${name} of its own`
       })
     }
   })
@@ -173,7 +177,7 @@ describe("what is wrong with features", () => {
   const at = "groups.0.effects.note.operation"
   const wrong: Array<readonly [what: string, features: unknown, field: string, said: RegExp]> = [
     ["is none", [1], "0", /Expected a feature/],
-    ["lacks all but its name", [{ name: "x" }], "0.groups", /the feature "x": Missing key/],
+    ["lacks all but its name", [{ name: "x" }], "0.groups", /"x": .*groups is missing/],
     [
       "has a name that is none",
       [feature({ name: "Bare Feature" })],
@@ -182,7 +186,7 @@ describe("what is wrong with features", () => {
     ],
     ["is given twice", [bare, bare], "1.name", /has the feature bare, which there is already/],
     ["has an unknown member", [{ ...bare, table: [] }], "0.table", /"bare": .*tables/],
-    ["has the operations of another", [spectral, other], "1.groups.0.id", /"other" has the group/],
+    ["has the operations of another", [spectral, other], "1.groups.0.id", /"other": .* the group/],
     [
       "has the route of a service",
       [withOperation({ path: "/v1/runs/:id" })],
@@ -201,12 +205,7 @@ describe("what is wrong with features", () => {
       "0.groups.0.effects.note",
       /as `serve` makes/
     ],
-    [
-      "has a group without effects",
-      [withEffects(undefined)],
-      "0.groups.0.effects",
-      /"bare": Expected/
-    ],
+    ["has a group without effects", [withEffects(undefined)], "0.groups.0.effects", /"bare": /],
     [
       "needs a right that is none",
       [withOperation({ right: "inspcet" })],
@@ -281,13 +280,13 @@ describe("what is wrong with features", () => {
       "has topics that are none",
       [{ ...bare, events: { handlers: {}, topics: [1] } }],
       "0.events.topics.0",
-      /Expected string/
+      /is a number: write a text/
     ],
     [
       "handles the events of another",
       [paying, { ...paying, name: "other" }],
       "1.events.handlers",
-      /"other" has the handler of events paid/
+      /"other": .* has the handler of events paid/
     ],
     [
       "has a table with a wrong name",
@@ -343,7 +342,7 @@ describe("what is wrong with features", () => {
       "has a member of an operation that is nearly one",
       [withOperation({ rights: "inspect" })],
       `0.${at}.rights`,
-      /"bare": there is no such member. Did you mean "right"/
+      /"bare": .*there is no such member. Did you mean "right"/
     ],
     [
       "has a member of a table that is nearly one",
@@ -361,13 +360,13 @@ describe("what is wrong with features", () => {
       "misspells its name",
       [{ ...bare, name: undefined, nam: "bare" }],
       "0.nam",
-      /^a feature without a name: there is no such member. Did you mean "name"/
+      /^a feature without a name: features\[0\]\.nam: there is no such member. Did you mean "name"/
     ],
     [
       "gives a right to nobody",
       [withOperation({ right: {} })],
       `0.${at}.right`,
-      /"bare": it names no role/
+      /"bare": .* names no role/
     ],
     [
       "marks a column that is no text",
@@ -427,7 +426,7 @@ describe("what is wrong with features", () => {
       "has a statement that is none",
       [{ ...withTable({}), migrations: { "0001_a": [1] } }],
       "0.migrations.0001_a.0",
-      /Expected string/
+      /is a number: write a text/
     ],
     ["has a Layer that is none", [{ ...bare, layer: Effect.void }], "0.layer", /Expected a Layer/],
     ["runs what is none", [{ ...bare, over: Effect.void }], "0.over", /Expected a Layer/]
@@ -435,7 +434,7 @@ describe("what is wrong with features", () => {
   for (const name of "then catch finally constructor toJSON toString valueOf prototype hasOwnProperty __proto__".split(
     " "
   )) {
-    const said = new RegExp(`"bare": the operation GET /v1/notes/:id has the name "${name}"`)
+    const said = new RegExp(`"bare": .*the operation GET /v1/notes/:id has the name "${name}"`)
     const named = { ...note, operation: { ...get, name } }
     wrong.push(
       [
@@ -449,7 +448,7 @@ describe("what is wrong with features", () => {
         `calls a group ${name}`,
         [{ ...bare, groups: [{ id: name, title: "Notes", effects: { note } }] }],
         "0.groups.0.id",
-        new RegExp(`"bare": a group has the name "${name}"`)
+        new RegExp(`"bare": .*a group has the name "${name}"`)
       ]
     )
   }

@@ -15,6 +15,7 @@ import { agent } from "../../src/agent/DeclaredAgent.ts"
 import { blocksOf, root } from "../examples/Readmes.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 import { maintenance } from "./maintenance/Maintenance.ts"
+import { inLongFormPlain } from "../InLongForm.ts"
 
 const data = mkdtempSync(join(tmpdir(), "troupe-maintenance-"))
 afterAll(() => rmSync(data, { recursive: true, force: true }))
@@ -88,13 +89,16 @@ describe("a stored flag as a feature", () => {
     await behaves(troupe).finally(troupe.stop)
   })
 
-  it("is read, set, kept apart and erased in a directory, and is there after a restart", async () => {
-    const store = { directory: join(data, "db") }
-    const troupe = await started(store)
-    await behaves(troupe).finally(troupe.stop)
-    const again = await started(store)
-    assert.isTrue((await again.of(maintenance).maintenance(vera).finally(again.stop)).on)
-  })
+  inLongFormPlain(
+    "is read, set, kept apart and erased in a directory, and is there after a restart",
+    async () => {
+      const store = { directory: join(data, "db") }
+      const troupe = await started(store)
+      await behaves(troupe).finally(troupe.stop)
+      const again = await started(store)
+      assert.isTrue((await again.of(maintenance).maintenance(vera).finally(again.stop)).on)
+    }
+  )
 
   it("is read, set, kept apart and erased on PostgreSQL, in a table with row security", async () => {
     const postgres = await Effect.runPromise(EmbeddedPostgres.database)

@@ -47,17 +47,17 @@ const refusals: ReadonlyArray<
     { nodes: [node("a", { input: {} })] },
     "a",
     "input",
-    /no such key\. Did you mean "inputs"/
+    /no such member\. Did you mean "inputs"/
   ],
   [
     "an unknown key of the graph",
     { nodes: [node("a")], edges: [] },
     undefined,
     "edges",
-    /no such key/
+    /no such member/
   ],
   ["another kind of node", { nodes: [node("a", { kind: "llm" })] }, "a", "kind", /kind: tool/],
-  ["a node without a tool", { nodes: [{ id: "a", kind: "tool" }] }, "a", "tool", /Missing/],
+  ["a node without a tool", { nodes: [{ id: "a", kind: "tool" }] }, "a", "tool", /it is missing/],
   ["no nodes", { nodes: [] }, undefined, "nodes", /at least 1/],
   [
     "SG-53 a field that the state never has",

@@ -91,6 +91,30 @@ describe("a customer", () => {
     }).pipe(Effect.provide(layer))
   )
 
+  it.live("begins a conversation under an id of its own, and is told the same of all others", () =>
+    Effect.gen(function* () {
+      const json = { agent: "spectral", text: "help" }
+      const post = (as: Who, id: string) => ask(`/v1/conversations/${id}/messages`, { as, json })
+      const begun = yield* post("carl", "carl:7")
+      assert.strictEqual(begun.status, 202, begun.text)
+      assert.deepInclude(begun.json, { conversation_id: "carl:7", ordinal: 1 })
+      assert.deepStrictEqual(yield* idsOf("carl"), ["carl:7"])
+      const told = ({ json, text }: typeof begun, id: string) => {
+        assert.strictEqual(json.status, 404)
+        const { correlation_id: _, ...said } = JSON.parse(text.replaceAll(id, "ID"))
+        return said
+      }
+      const taken = told(yield* post("cora", "carl:7"), "carl:7")
+      const free = told(yield* post("cora", "carl:8"), "carl:8")
+      assert.deepStrictEqual(taken, free)
+      assert.strictEqual(
+        taken.detail,
+        'There is no conversation "ID". One that you begin is named cora:NAME.'
+      )
+      assert.lengthOf((yield* ask("/v1/conversations/carl:7", { as: "olga" })).json.messages, 1)
+    }).pipe(Effect.provide(layer))
+  )
+
   it.live("reads its own conversations in pages, without those of others between them", () =>
     Effect.gen(function* () {
       const made: Array<string> = []

@@ -26,7 +26,10 @@ const makeStore = () => {
     })
   return {
     store,
-    credentials: Layer.succeed(Credentials, Credentials.of({ verify }))
+    credentials: Layer.succeed(
+      Credentials,
+      Credentials.of({ verify, verifyDigest: () => Effect.die("unused") })
+    )
   }
 }
 

@@ -187,7 +187,7 @@ it.effect("a server does not start where the agent of its customers does not exi
     assert.deepInclude(error, {
       _tag: "InvalidInput",
       field: "settings.customer_agents.1",
-      message: 'there is no agent "spectrl". There is: spectral.'
+      reason: 'there is no agent "spectrl". There is: spectral.'
     })
   })
 )

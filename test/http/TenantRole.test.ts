@@ -16,6 +16,7 @@ import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AccessTokens } from "../../services/AccessTokens.ts"
 import { AuthorizationRecords } from "../../services/AuthorizationRecords.ts"
+import { BudgetLedger } from "../../services/BudgetLedger.ts"
 import { BlobStore } from "../../services/BlobStore.ts"
 import { CallRecords } from "../../services/CallRecords.ts"
 import { ChannelBindings } from "../../services/ChannelBindings.ts"
@@ -52,7 +53,11 @@ const credentials = (["acme", "other"] as const).map((tenant) => ({
 }))
 
 /** An agent that nobody talks to: the runs of others stay as they are. */
-const idle = AgentSpec.make({ name: AgentName.make("idle"), instructions: "Wait." })
+const idle = AgentSpec.make({
+  name: AgentName.make("idle"),
+  instructions: "Wait.",
+  budgets: [{ name: "seeded", scope: "customer", period: "none", calls: 3 }]
+})
 
 const service = Server.layer({ listen: { port: 0 }, credentials }).pipe(
   Layer.provideMerge(Runtime.layer({ agents: [idle], tools: [] })),
@@ -104,6 +109,9 @@ const seeded = Effect.fnUntraced(function* (tenant: Tenant) {
   yield* BlobStore.use((blobs) =>
     blobs.put(tenant, file, bytes, { run, conversation, as: "message" }, 1_000)
   )
+  const held = { tenant, budget: "seeded", scope: "customer", unit: "calls", starts_at: 0 } as const
+  const lines = [{ account: { ...held, holder: canary }, amount: "1", max: "3" }]
+  yield* BudgetLedger.use((ledger) => ledger.reserve({ run, place: "0/1", lines }))
   const letter = Samples.outboxMessage({ tenant, payload: { canary } })
   const outbox = yield* Outbox
   yield* outbox.enqueue([letter])
@@ -207,6 +215,7 @@ const routes: Readonly<Record<string, Route>> = {
     path: () => "/v1/conversations",
     shows: ({ conversation }) => conversation
   },
+  "costs.budgets": { path: () => "/v1/budgets", shows: shown },
   "costs.list": { path: () => "/v1/costs", shows: shown },
   "deadLetters.get": { path: ({ letter }) => `/v1/dead-letters/${letter}`, shows: shown },
   "deadLetters.list": { path: () => "/v1/dead-letters", shows: ({ letter }) => letter },

@@ -15,7 +15,7 @@ import { canonicals, corpus } from "./Corpus.ts"
 import { row } from "./Rows.ts"
 
 /** 500 in the long form. */
-const texts = corpus(2, 750).slice(0, either(100, 500))
+const texts = corpus(2, 750).slice(0, either(50, 500))
 
 const withSchema = <A, E>(client: Layer.Layer<A | SqlClient.SqlClient, E>) =>
   Layer.provideMerge(Migrations.layer, client)

@@ -15,7 +15,7 @@ import { serve, status } from "./ChatServer.ts"
 import { environment, key, request } from "./Gateway.ts"
 import { anthropic, compatible, google, openai, responses } from "./WireTurns.ts"
 import type { Wire } from "./WireTurns.ts"
-import { body, pieces } from "./Wires.ts"
+import { body, pieces, stalled } from "./Wires.ts"
 
 const variables = [
   [openai, "OPENAI_BASE_URL", "OPENAI_API_KEY", "authorization"],
@@ -89,6 +89,30 @@ describe("a model in one line", () => {
         const twin = createOpenAI({ baseURL: addressOf(responses, broken), apiKey: key })("small")
         assert.strictEqual((yield* turnOf([second, twin], {}, "small")).text, anthropic.turn.text)
         assert.lengthOf(broken.asked, tried)
+      }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "is asked for as long as TROUPE_MODEL_TIMEOUT_MS says, by its name and as an object",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* serve([stalled(body(responses).slice(0, 40))])
+        const baseURL = addressOf(responses, server)
+        const env = {
+          OPENAI_BASE_URL: baseURL,
+          OPENAI_API_KEY: key,
+          XAI_BASE_URL: baseURL,
+          XAI_API_KEY: key,
+          TROUPE_MODEL_TIMEOUT_MS: "40"
+        }
+        const object = createOpenAI({ baseURL, apiKey: key })("m")
+        for (const choice of ["openai-responses/m", "xai/m", object]) {
+          const failure = yield* Effect.flip(turnOf([choice], env))
+          assert.include(failure.message, "within 40 ms")
+        }
+        const wrong = { ...env, TROUPE_MODEL_TIMEOUT_MS: "soon" }
+        const refused = yield* Effect.flip(turnOf(["openai-responses/m"], wrong))
+        assert.include(refused.message, "TROUPE_MODEL_TIMEOUT_MS")
       }).pipe(Effect.scoped)
   )
 

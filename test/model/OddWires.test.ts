@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { serve, status } from "./ChatServer.ts"
 import { bedrock, vertex } from "./PackagedTurns.ts"
 import { chunk, claudeBlock, claudeEnd, claudeStart, claudeWhole } from "./WireEvents.ts"
-import { delta, end, plain, turnOf, turnsOf } from "./WireEvents.ts"
+import { delta, end, plain, turnOf, turnsOf, whole } from "./WireEvents.ts"
 import { askAt, bytesOf, pieces } from "./Wires.ts"
 import { anthropic, compatible, google, responses } from "./WireTurns.ts"
 
@@ -235,3 +235,31 @@ it.live("a tool that Nova ran by itself is none of the agent's calls", () =>
     assert.include(turn?.ran?.[0]?.result, "found it")
   })
 )
+
+describe("arguments", () => {
+  it.live("that are an object as JSON in a text are the object", () =>
+    Effect.gen(function* () {
+      const twice = JSON.stringify('{"n":1}')
+      const call = (args: string) => ({
+        index: 0,
+        id: "c",
+        type: "function",
+        function: { name: "wipe", arguments: args }
+      })
+      const answers = [twice, '"not {an} object"', '"[1]"'].map((args) =>
+        turnsOf(
+          compatible,
+          [delta({ tool_calls: [call(args)] }), end("tool_calls")],
+          whole({ role: "assistant", content: null, tool_calls: [call(args)] }, "tool_calls")
+        )
+      )
+      const [object, text, list] = yield* Effect.all(answers)
+      for (const turn of object!) {
+        assert.strictEqual(JSON.stringify(turn.calls[0]?.arguments), '{"n":1}')
+      }
+      // No tool takes these: its refusal tells the model so.
+      for (const turn of text!) assert.strictEqual(turn.calls[0]?.arguments, "not {an} object")
+      for (const turn of list!) assert.strictEqual(turn.calls[0]?.arguments, "[1]")
+    })
+  )
+})

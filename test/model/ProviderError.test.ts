@@ -23,6 +23,28 @@ const answer = (statusCode: number, responseBody: string, responseHeaders = {}) 
     responseHeaders
   })
 
+/** As LM Studio, Amazon's models and Groq say it. */
+const too_long = [
+  "Trying to keep the first 15857 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough.",
+  "The number of tokens to keep from the initial prompt is greater than the context length.",
+  "Cannot truncate prompt with n_keep (15028) >= n_ctx (7424)",
+  "Reached context length of 4096 tokens with model (arch:qwen2) that does not currently support mid-generation context overflow.",
+  "Input is too long for requested model.",
+  "Too many input tokens. Max input tokens: 8192, request input token count: 9279",
+  "Input Tokens Exceeded: Number of input tokens exceeds maximum length. Please update the input to try again.",
+  "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
+  "too many tokens: total number of tokens in the prompt cannot exceed 4000",
+  "Malformed input request: expected maxLength: 50000, actual: 52611, please reformat your input and try again.",
+  "Please reduce the length of the messages or completion.",
+  "Please reduce the length of the prompt"
+]
+
+/** Groq's with 413, OpenAI's with 429: a minute has less room than the request needs, however long one waits. */
+const too_large = [
+  "Request too large for model `llama-3.3-70b-versatile` in organization `org_1` service tier `on_demand` on tokens per minute (TPM): Limit 12000, Requested 14137, please reduce your message size and try again.",
+  "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 342389. The input or output tokens must be reduced in order to run successfully."
+]
+
 describe("ProviderError", () => {
   it("finds the reason in each provider's form of an error", () => {
     for (const body of [
@@ -64,6 +86,18 @@ describe("ProviderError", () => {
       "no route to [hidden] ([address], [address]) for [hidden], [hidden], [hidden]"
     )
     assert.strictEqual(safeSentence("x".repeat(9_000), []).length, 500)
+  })
+
+  it("garbles no text for a short key, and hides one with digits as a word of its own", () => {
+    const text = "ollama asks at most 4 tasks: max tokens exceeded for model sk, key hunt2"
+    for (const secret of ["", "x", "sk", "EMPTY", "ollama", "none", "no-key"]) {
+      assert.strictEqual(safeSentence(text, [secret]), text)
+    }
+    assert.strictEqual(
+      safeSentence("4 of 14: hunt2, hunt24", ["4", "hunt2"]),
+      "[hidden] of 14: [hidden], hunt24"
+    )
+    assert.strictEqual(safeSentence("bad hunter42x", ["hunter42"]), "bad [hidden]x")
   })
 
   it("reads a wait in ms, in seconds and as a date, from 0 to one day", () => {
@@ -140,7 +174,22 @@ describe("ProviderError", () => {
       errorOfEvent({ message: "x", code: "context_length_exceeded" }, redaction, 0).reason,
       "context_length"
     )
+    for (const message of too_long) {
+      assert.strictEqual(reasonOf(400, { message }), "context_length", message)
+      const event = errorOfEvent({ error: { message } }, redaction, 0)
+      assert.deepInclude(event, { kind: "refused", reason: "context_length" }, message)
+    }
     assert.isUndefined(reasonOf(400, { message: "temperature is too long a word" }))
+    for (const message of too_large) {
+      for (const status of [413, 429]) {
+        const body = { error: { message, type: "tokens", code: "rate_limit_exceeded" } }
+        const failure = errorOfThrown(answer(status, JSON.stringify(body)), redaction, 0)
+        assert.deepInclude(failure, { kind: "refused", reason: "context_length" })
+      }
+    }
+    const limited =
+      "Rate limit reached for model `m` on tokens per minute (TPM): Limit 6000, Used 5034, Requested 1443."
+    assert.isUndefined(reasonOf(429, { message: limited, code: "rate_limit_exceeded" }))
     assert.isUndefined(reasonOf(500, { message: "prompt is too long" }))
     assert.isUndefined(reasonOf(401, { message: "prompt is too long" }))
   })

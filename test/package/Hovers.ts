@@ -39,27 +39,99 @@ const written: Readonly<Record<string, string>> = {
   "startWorker.config": `NonNullable<Parameters<typeof import("troupe/worker").startWorker>[0]["config"]>`
 }
 
+/** The entries whose every export and member has a sentence. */
+const entries = ["troupe", "troupe/embed", "troupe/feature", "troupe/layers", "troupe/services"]
+
 interface Shown {
-  /** How many members have a sentence. */
-  readonly members: number
+  /** How many exports and members have a sentence. */
+  readonly told: number
   /** Those without one, such as `tool.side_effects`. */
   readonly silent: ReadonlyArray<string>
 }
 
-/** What the language service shows for each member, in a project whose `node_modules` has the package. */
-export const shownIn = (project: string, conditions: ReadonlyArray<string> = []): Shown => {
+const textOf = (symbol: ts.Symbol, checker: ts.TypeChecker): string =>
+  ts.displayPartsToString(symbol.getDocumentationComment(checker)).trim()
+
+/** Is this declared in the package, by a name of its own? A tag and the message that an error composes need no sentence. */
+const isOwn = ({ declarations = [], name }: ts.Symbol): boolean =>
+  declarations.some((each) => each.getSourceFile().fileName.includes("/node_modules/troupe/")) &&
+  !declarations.some((each) => ts.isGetAccessor(each) && name === "message") &&
+  !/^(?:_tag|__@.*|prototype)$/.test(name)
+
+/** How deep members without a type of their own name are looked through. */
+const depth_max = 3
+
+/** Calls `tell` with each export of a module and each member of what it is, by its path. */
+const walk = (
+  module: ts.Symbol,
+  checker: ts.TypeChecker,
+  tell: (path: string, symbol: ts.Symbol) => void
+): void => {
+  const has = ({ flags }: ts.Symbol, wanted: ts.SymbolFlags) => (flags & wanted) !== 0
+  const isUnnamed = (type: ts.Type) =>
+    type.aliasSymbol === undefined &&
+    type.symbol?.name === "__type" &&
+    type.getCallSignatures().length === 0
+  const membersOf = (path: string, given: ts.Type, depth = 0): void => {
+    const type = checker.getNonNullableType(given)
+    if (type.isUnion()) return type.types.forEach((each) => membersOf(path, each, depth))
+    if (checker.isArrayLikeType(type)) {
+      const item = checker.getIndexTypeOfType(type, ts.IndexKind.Number)
+      return item !== undefined && isUnnamed(item) ? membersOf(path, item, depth) : undefined
+    }
+    if ((type.flags & (ts.TypeFlags.Object | ts.TypeFlags.Intersection)) === 0) return
+    for (const member of checker.getPropertiesOfType(type).filter(isOwn)) {
+      tell(`${path}.${member.name}`, member)
+      const inner = checker.getNonNullableType(checker.getTypeOfSymbol(member))
+      for (const each of inner.isUnion() ? inner.types : [inner]) {
+        if (depth < depth_max && isUnnamed(each)) {
+          membersOf(`${path}.${member.name}`, each, depth + 1)
+        }
+      }
+    }
+  }
+  const exportsOf = (path: string, of: ts.Symbol): void => {
+    for (const given of checker.getExportsOfModule(of)) {
+      const found = has(given, ts.SymbolFlags.Alias) ? checker.getAliasedSymbol(given) : given
+      const name = `${path}.${given.name}`
+      if (has(found, ts.SymbolFlags.ValueModule)) {
+        exportsOf(name, found)
+        continue
+      }
+      if (!isOwn(found)) continue
+      tell(name, found)
+      if (has(found, ts.SymbolFlags.Type)) membersOf(name, checker.getDeclaredTypeOfSymbol(found))
+      if (!has(found, ts.SymbolFlags.Value)) continue
+      const type = checker.getTypeOfSymbol(found)
+      const service = has(found, ts.SymbolFlags.Class) ? type.getProperty("Service") : undefined
+      if (service !== undefined) membersOf(name, checker.getTypeOfSymbol(service))
+      for (const { parameters } of type.getCallSignatures()) {
+        for (const parameter of parameters) {
+          const taken = checker.getNonNullableType(checker.getTypeOfSymbol(parameter))
+          if (isUnnamed(taken)) membersOf(name, taken)
+        }
+      }
+    }
+  }
+  exportsOf("", module)
+}
+
+/** What the language service shows for each export and member, in a project whose `node_modules` has the package. */
+export const shownIn = (project: string): Shown => {
   const file = join(project, "hovers.ts")
   const names = Object.keys(written)
-  const text = names.map((name, i) => `export type T${i} = ${written[name]}`).join("\n")
+  const types = names.map((name, i) => `export type T${i} = ${written[name]}`)
+  const modules = entries.map(
+    (name, i) => `import type * as E${i} from "${name}"\nexport { E${i} }`
+  )
+  const text = [...types, ...modules].join("\n")
   const options: ts.CompilerOptions = {
     noEmit: true,
     strict: true,
     skipLibCheck: true,
     target: ts.ScriptTarget.ES2024,
     module: ts.ModuleKind.NodeNext,
-    moduleResolution: ts.ModuleResolutionKind.NodeNext,
-    allowImportingTsExtensions: true,
-    customConditions: [...conditions]
+    moduleResolution: ts.ModuleResolutionKind.NodeNext
   }
   const host = ts.createCompilerHost(options)
   const { fileExists, getSourceFile } = host
@@ -73,17 +145,22 @@ export const shownIn = (project: string, conditions: ReadonlyArray<string> = [])
   const source = program.getSourceFile(file)!
   const [wrong] = program.getSemanticDiagnostics(source)
   if (wrong !== undefined) throw new Error(ts.flattenDiagnosticMessageText(wrong.messageText, "\n"))
-  const silent: Array<string> = []
-  let members = 0
-  for (const [i, statement] of source.statements.entries()) {
-    const type = checker.getTypeAtLocation((statement as ts.TypeAliasDeclaration).name)
-    const found = checker.getPropertiesOfType(type)
-    if (found.length === 0) throw new Error(`${names[i]} has no members`)
-    for (const member of found) {
-      if (ts.displayPartsToString(member.getDocumentationComment(checker)).trim() === "")
-        silent.push(`${names[i]}.${member.name}`)
-      else members++
-    }
+  const silent = new Set<string>()
+  let told = 0
+  const tell = (path: string, symbol: ts.Symbol) => {
+    if (textOf(symbol, checker) === "") silent.add(path)
+    else told++
   }
-  return { members, silent }
+  for (const [i, name] of names.entries()) {
+    const type = checker.getTypeAtLocation((source.statements[i] as ts.TypeAliasDeclaration).name)
+    const found = checker.getPropertiesOfType(type)
+    if (found.length === 0) throw new Error(`${name} has no members`)
+    for (const member of found) tell(`${name}.${member.name}`, member)
+  }
+  for (const module of checker.getExportsOfModule(checker.getSymbolAtLocation(source)!)) {
+    const at = entries[Number(/^E(\d+)$/.exec(module.name)?.[1])]
+    if (at === undefined) continue
+    walk(checker.getAliasedSymbol(module), checker, (path, symbol) => tell(at + path, symbol))
+  }
+  return { told, silent: [...silent] }
 }

@@ -202,7 +202,9 @@ describe("the platform's events", () => {
         yield* importer.record(tenant, some({ events: [event] }))
         yield* importer.record(tenant, some({ events: [event] }))
         const store = yield* ConversationStore
-        const [begun] = yield* eventually(store.list(tenant, 10), (found) => found.length > 0)
+        const {
+          items: [begun]
+        } = yield* eventually(store.list({ tenant, limit: 10 }), ({ items }) => items.length > 0)
         assert.deepInclude(begun, { initiated_by: "system", trigger_event_id: event.id })
         const messages = yield* eventually(
           store.messages(tenant, begun!.id, -1, 10),

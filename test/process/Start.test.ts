@@ -1,5 +1,5 @@
 /** The walk of `npm start` and `npm run chat`, with the real processes of both. */
-import { cpSync, existsSync, mkdirSync, readFileSync, statSync } from "node:fs"
+import { cpSync, existsSync, fstatSync, mkdirSync, openSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -79,7 +79,8 @@ it.live(
       assert.include(first.text(), `TROUPE_DATA=${data} npm run chat -- --conversation walk`)
       const token = textOf(data, "token")
       assert.include(first.text(), token)
-      const address = statSync(join(data, "url")).ino
+      // Held open, so that no later file can have its number.
+      const address = openSync(join(data, "url"), "r")
 
       const second = yield* launch(data)
       assert.strictEqual((yield* second.ended).code, 1)
@@ -105,7 +106,7 @@ it.live(
       assert.include(last.text(), "A question waits for a person")
       assert.notInclude(last.text(), "What is stuck?")
       // It is another file: who read it meanwhile has read all of the old one.
-      assert.notStrictEqual(statSync(join(data, "url")).ino, address)
+      assert.notStrictEqual(statSync(join(data, "url")).ino, fstatSync(address).ino)
       assert.notInclude(last.text(), token)
       assert.include(last.text(), join(data, "token"))
       assert.deepStrictEqual(yield* pending(data), [line])

@@ -54,7 +54,7 @@ it.live(
       assert.deepNestedInclude(denied, { "metadata.error_reason": "PERMISSION_DENIED" })
       assert.match((yield* called("who")).error!, /^approval_required: /)
       assert.deepInclude(yield* called("cat"), {
-        error: '"say" is not permitted for whoever sent the message (no role).'
+        error: '"say" is not permitted for whoever sent the message.'
       })
       assert.lengthOf(answers, 1)
     }).pipe(

@@ -125,6 +125,7 @@ const rightsTable = (): string => {
     )
     const routes = endpoints().flatMap((each) => (each.right === right ? [each.route] : []))
     return [
+      code([right]),
       code([...(byHand[right] ?? []), ...methods]),
       // It is no route of the API, but of the server.
       code(right === "inspect" ? [...routes, "GET /metrics"] : routes),
@@ -134,7 +135,7 @@ const rightsTable = (): string => {
       })
     ]
   })
-  return table(["in code", "over HTTP", ...ranks], rows)
+  return table(["right", "in code", "over HTTP", ...ranks], rows)
 }
 
 /** The roles of a right, with their reach where it is not everything. */

@@ -12,6 +12,7 @@ import * as RunImport from "../../layers/sql/archive/RunImport.ts"
 import * as Migrations from "../../layers/sql/engine/Migrations.ts"
 import * as H from "../runtime/Harness.ts"
 import { emptyEngines } from "../sql/Engines.ts"
+import { schemaEntries } from "../sql/SchemaEntries.ts"
 import * as SqlDump from "../sql/SqlDump.ts"
 import * as Shop from "./Shop.ts"
 
@@ -67,6 +68,8 @@ const goesOn = Effect.fnUntraced(function* ({ asking, delegated, queued }: Shop.
   assert.deepInclude(H.end(yield* H.ended(next, "finished")), { status: "complete" })
 })
 
+const dropped = SqlClient.SqlClient.use((sql) => sql.unsafe("DROP SCHEMA IF EXISTS troupe CASCADE"))
+
 for (const release of releases) {
   const folder = join(import.meta.dirname, release)
   const runs = Shop.readRuns(folder)
@@ -92,11 +95,23 @@ for (const release of releases) {
           )
         }
 
+        if (hasDatabase(release)) {
+          it.effect("has left a database that is brought to the schema of a new one", () =>
+            Effect.gen(function* () {
+              yield* dropped
+              yield* SqlDump.load(join(folder, "database.sql"))
+              yield* Migrations.run
+              const brought = yield* schemaEntries
+              yield* dropped
+              yield* Migrations.run
+              assert.deepStrictEqual(brought, yield* schemaEntries)
+            })
+          )
+        }
+
         it.effect("has left an archive whose run is imported, folds as it did, and replays", () =>
           Effect.gen(function* () {
-            yield* SqlClient.SqlClient.use((sql) =>
-              sql.unsafe("DROP SCHEMA IF EXISTS troupe CASCADE")
-            )
+            yield* dropped
             yield* Migrations.run
             yield* Effect.gen(function* () {
               const imported = yield* RunImport.importRuns(join(folder, "archive.jsonl"))

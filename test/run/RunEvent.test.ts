@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import type { CallId } from "../../src/value/Ids.ts"
 import { AgentName, callId, FrameId, rootFrame } from "../../src/value/Ids.ts"
 import { areReadable } from "../../src/run/Quarantine.ts"
+import { GuardedText, GuardMode } from "../../src/run/GuardVerdict.ts"
 import type { Outcome } from "../../src/run/RunEvent.ts"
 import { errorClassOf, errorKindOf, RunEvent } from "../../src/run/RunEvent.ts"
 import { MemoryAuthor, MemorySource, MemoryTier, Typology } from "../../src/memory/MemoryRow.ts"
@@ -78,6 +79,37 @@ const whole: {
       failure: "the store is away"
     }
   ],
+  Guarded: GuardedText.literals.flatMap((on) =>
+    (["pass", "change", "refuse", "ask"] as const).flatMap((verdict) =>
+      GuardMode.literals.map((mode) => ({
+        _tag: "Guarded" as const,
+        guard: "words",
+        mode,
+        on,
+        frame: rootFrame,
+        step: 1,
+        call,
+        verdict,
+        reason: "r",
+        text: "t"
+      }))
+    )
+  ),
+  RunBeside: [
+    {
+      _tag: "RunBeside",
+      run: Samples.runId(),
+      length: 3,
+      message: "pay it back",
+      questions: (["approval", "client", "limit", "unknown"] as const).map((kind) => ({
+        call,
+        approval: Samples.approvalId(),
+        kind,
+        tool_name: "pay",
+        summary: "order 1003"
+      }))
+    }
+  ],
   RunAccepted: [
     {
       ...Samples.runAccepted(Samples.newTask()),
@@ -86,7 +118,9 @@ const whole: {
       context: { customer: "1003" },
       context_secrets: ["token"],
       roles: ["operator"],
+      via: "web",
       span_id: "b7ad6b7169203331",
+      tracestate: "rojo=00f067aa0ba902b7",
       sampled: false,
       limits: RunLimits.make({
         tokens_max: 1,
@@ -212,6 +246,7 @@ const whole: {
     approval: Samples.approvalId(),
     decision,
     by: "ada",
+    via: "web",
     digest: "d"
   })),
   ClientRequested: [
@@ -227,7 +262,8 @@ const whole: {
     call,
     approval: Samples.approvalId(),
     how,
-    by: "ada"
+    by: "ada",
+    via: "web"
   })),
   CallDispatched: (["again", "unknown", "ask"] as const).map((on_loss) => ({
     _tag: "CallDispatched",
@@ -240,12 +276,13 @@ const whole: {
     via: "queue"
   })),
   CallUnknown: [{ _tag: "CallUnknown", call, tool: "write", spent }],
-  CallReopened: [{ _tag: "CallReopened", call, by: "bob" }],
+  CallReopened: [{ _tag: "CallReopened", call, by: "bob", via: "web" }],
   CallSettled: Object.values(outcomes).map((outcome) => ({
     _tag: "CallSettled",
     call,
     outcome,
     by: "bob",
+    via: "web",
     permission: "ask",
     stop: true,
     texts: true,
@@ -258,8 +295,10 @@ const whole: {
     _tag: "RunStopping",
     status,
     by: "ada",
+    via: "web",
     reason: "r",
-    message: "m"
+    message: "m",
+    told: "t"
   })),
   RunEnded: (["complete", "failed", "cancelled"] as const).map((status) => ({
     _tag: "RunEnded",

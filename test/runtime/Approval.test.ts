@@ -152,7 +152,7 @@ describe("a call that needs an approval", () => {
       assert.deepStrictEqual(ran, [{ n: 1, by: "alice" }])
       assert.strictEqual(H.count(all, "ApprovalRequested"), 1)
       const [shown] = H.resultsShown((yield* H.requests)[1])
-      assert.include(shown, 'alice changed the arguments to {"n":1}')
+      assert.include(shown, 'A person changed the arguments to {"n":1}')
     }).pipe(Effect.provide(layer))
   })
 

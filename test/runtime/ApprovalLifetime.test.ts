@@ -141,6 +141,28 @@ describe("a question outlives the fiber that asked it", () => {
     }).pipe(Effect.provide(H.layer(options)))
   })
 
+  it.effect("each of several expires at its own time, however seldom the runtime sweeps", () => {
+    const rare = { park_ms: 10, sweep_ms: 3_600_000, lease_ms: 86_400_000 }
+    const { options } = gated({ config: rare }, 60_000)
+    return Effect.gen(function* () {
+      const isOver = (run: RunId) =>
+        Effect.map(H.events(run), (all) => H.count(all, "RunEnded") === 1)
+      const first = yield* H.send("hello")
+      yield* H.question(first)
+      yield* TestClock.adjust(20_000)
+      const second = yield* H.send("hello", "c-2")
+      yield* H.question(second, 1, "c-2")
+      yield* TestClock.adjust(39_999)
+      assert.isFalse(yield* isOver(first))
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual([yield* isOver(first), yield* isOver(second)], [true, false])
+      yield* TestClock.adjust(19_999)
+      assert.isFalse(yield* isOver(second))
+      yield* TestClock.adjust(1)
+      assert.isTrue(yield* isOver(second))
+    }).pipe(Effect.provide(H.layer(options)))
+  })
+
   it.effect("SM-59 it expires for a parked run, and the run continues", () => {
     const { options, ran } = gated({ config: { park_ms: 10, sweep_ms: 100 } }, 1_000)
     return Effect.gen(function* () {

@@ -7,6 +7,7 @@ import { channelKey } from "../../layers/runtime/feed/ChannelKey.ts"
 import { text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { openFeed } from "../../layers/runtime/actor/Watch.ts"
 import * as Deadlines from "../../layers/runtime/tool/Deadlines.ts"
+import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { ConversationId, FrameId } from "../../src/value/Ids.ts"
 import type { JournalEntry, RunEvent } from "../../src/run/RunEvent.ts"
@@ -104,7 +105,8 @@ describe("a patient watcher", () => {
             return tasks.ofConversation(...of)
           })
       }
-      const services = { reader, tasks: counted, deadlines, feed, watch_ms }
+      const directory = yield* AgentDirectory
+      const services = { directory, reader, tasks: counted, deadlines, feed, watch_ms }
       const sent = yield* H.send("one")
       yield* H.ended(sent)
       const watch = yield* openFeed(services, H.tenant, conversation, { ordinal: 1, seq: -1 }, true)

@@ -80,8 +80,7 @@ describe("the groups of a role", () => {
       assert.deepInclude(failures(all)[0], {
         class: "ToolPolicyError",
         kind: "permission",
-        message:
-          '"bash" is a tool of the group "inspect", which is not for whoever sent the message (operator).'
+        message: '"bash" is not for whoever sent the message.'
       })
       yield* H.ended(yield* H.send("hello", "c-2", wide), "c-2")
       assert.deepStrictEqual(ran, [1, 1, 2])
@@ -301,7 +300,7 @@ describe("rules about roles", () => {
       assert.deepStrictEqual(
         failures(all).map(({ kind, message }) => [kind, message]),
         [
-          ["permission", '"t" is not permitted for whoever sent the message (operator).'],
+          ["permission", '"t" is not permitted for whoever sent the message.'],
           ["permission", '"never" is not permitted.']
         ]
       )

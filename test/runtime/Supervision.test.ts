@@ -7,6 +7,7 @@ import type { RunId } from "../../src/value/Ids.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { JournalError } from "../../services/RunJournal.ts"
+import { ofSoleWriter, StorePace } from "../../services/StorePace.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
@@ -106,6 +107,30 @@ describe("supervision", () => {
       assert.deepInclude(H.end(yield* process.run(H.ended(next))), { status: "complete" })
     }).pipe(Effect.provide(EphemeralStores.layer))
   })
+
+  it.effect(
+    "what waits behind an actor that crashes too often goes on, where no store is polled",
+    () => {
+      const gate = Deferred.makeUnsafe<void>()
+      const options: H.Options = {
+        script: () => Effect.as(Deferred.await(gate), text("done")),
+        agent: { supervision: Supervision.make({ restarts_max: 1 }) }
+      }
+      return Effect.gen(function* () {
+        const { service, state } = breaking(yield* WholeJournal.journal)
+        const process = yield* Effect.provide(H.boot(options), WholeJournal.context(service))
+        const run = yield* process.run(H.send("first"))
+        yield* process.run(H.happened(run, "RunClaimed"))
+        const next = yield* process.run(H.send("second"))
+        state.run = run
+        state.left = 99
+        yield* Deferred.succeed(gate, undefined)
+        yield* untilTime(() => state.broken === 2)
+        yield* TestClock.adjust("1 minute")
+        assert.deepInclude(H.end(yield* H.events(next)), { status: "complete" })
+      }).pipe(Effect.provideService(StorePace, ofSoleWriter), Effect.provide(EphemeralStores.layer))
+    }
+  )
 
   it.effect("an actor whose journal did not answer starts again when it answers", () => {
     const options: H.Options = {

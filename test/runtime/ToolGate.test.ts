@@ -174,7 +174,7 @@ describe("permission", () => {
       const stopped = yield* H.ended(yield* H.send("hello"))
       assert.deepStrictEqual(reasons(stopped), ["KILL_SWITCH"])
       const shown = H.resultsShown((yield* H.requests)[1])
-      assert.include(shown[0], "an operator has stopped every tool.")
+      assert.include(shown[0], "every tool is stopped.")
       assert.lengthOf(ran, 0)
       yield* switched.turn(false, H.alice)
       const let_run = yield* H.ended(yield* H.send("hello", "c-2"), "c-2")

@@ -7,6 +7,7 @@ import { openFeed } from "../../layers/runtime/actor/Watch.ts"
 import { Feed } from "../../layers/runtime/feed/Feed.ts"
 import { channelKey } from "../../layers/runtime/feed/ChannelKey.ts"
 import * as Deadlines from "../../layers/runtime/tool/Deadlines.ts"
+import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import type { FeedItem } from "../../services/AgentRuntime.ts"
 import { feedStream } from "../../services/AgentRuntime.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
@@ -22,6 +23,7 @@ const opening = Effect.gen(function* () {
   const deadlines = yield* Deadlines.make
   const feed = new Feed()
   const services = {
+    directory: yield* AgentDirectory,
     reader: yield* RunReader,
     tasks: yield* TaskStore,
     deadlines,

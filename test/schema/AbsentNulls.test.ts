@@ -6,7 +6,7 @@ import { assert, describe, it } from "vitest"
 import * as z from "zod"
 import { compileForeignSchema } from "../../layers/mcp/ForeignSchema.ts"
 import { fitAnswer } from "../../src/run/AnswerSchema.ts"
-import { nullAsAbsent } from "../../src/schema/EffectDecoder.ts"
+import { asMeant } from "../../src/schema/EffectDecoder.ts"
 import type { AnySchema } from "../../src/tool/ToolCodec.ts"
 import { givenCodec, inputCodec, jsonSchemaInput } from "../../src/tool/ToolCodec.ts"
 
@@ -60,7 +60,7 @@ const doors = {
   "a tool of JSON Schema, as of an OpenAPI document": Effect.runSync(
     jsonSchemaInput("tool", json_schema)
   ).decode,
-  "a tool of an MCP server": nullAsAbsent(Result.getOrThrow(compileForeignSchema(json_schema)))
+  "a tool of an MCP server": asMeant(Result.getOrThrow(compileForeignSchema(json_schema)))
 }
 
 describe.each(Object.entries(doors))("null for an absent member in %s", (_, decode) => {
@@ -95,6 +95,48 @@ describe.each(Object.entries(doors))("null for an absent member in %s", (_, deco
   it("is refused where a member is required, and in a list", () => {
     for (const value of [{ order: null }, {}, { order: "1", lines: [null] }, null]) {
       assert.isTrue(Exit.isFailure(decode(value)), JSON.stringify(value))
+    }
+  })
+})
+
+describe("null for a member that a library would make something of", () => {
+  const Coerced = z.object({
+    many: z.coerce.number().optional(),
+    name: z.coerce.string().default("none"),
+    on: z.coerce.boolean().optional(),
+    rows: z.array(z.object({ at: z.coerce.number().optional() })).optional()
+  })
+
+  it("counts as absent, and is no 0 and no text", () => {
+    const decoded = { name: "none", rows: [{}] }
+    const value = { many: null, name: null, on: null, rows: [{ at: null }] }
+    for (const { decode } of [given(Coerced), Effect.runSync(inputCodec("tool", Coerced))]) {
+      assert.deepStrictEqual(decode(value), Exit.succeed(decoded))
+    }
+  })
+
+  it("is its default where a schema asks for the member all the same", () => {
+    // As zod's JSON Schema of what comes out says it.
+    const written = z.toJSONSchema(Zod) as never
+    const fit = fitAnswer(written, '{"order":"1","limit":null}')
+    assert.deepStrictEqual(fit, Result.succeed('{"order":"1","limit":10}'))
+    assert.isTrue(Result.isFailure(fitAnswer(written, '{"order":null,"limit":1}')))
+  })
+})
+
+describe.each(Object.entries(doors))("a member that is encoded twice in %s", (_, decode) => {
+  it("is what its text says, where no text is wanted", () => {
+    const value = { order: '["1"]', lines: '[{"n":"x","a":1}]', either: '{"k":"y"}' }
+    const exit = decode(value)
+    assert.isTrue(Exit.isSuccess(exit))
+    if (Exit.isSuccess(exit)) {
+      assert.deepInclude(exit.value as object, {
+        order: '["1"]',
+        lines: [{ n: "x", a: 1 }]
+      })
+    }
+    for (const lines of ["[{", '{"n":"x"}', "[[", "x"]) {
+      assert.isTrue(Exit.isFailure(decode({ order: "1", lines })), lines)
     }
   })
 })

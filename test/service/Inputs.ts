@@ -8,6 +8,8 @@ export const its_conversation = "the conversation"
 /** A question of another run. */
 export const its_question = "the question"
 
+const history = { format: "chat-completions", messages: [{ role: "user", content: "hi" }] }
+
 const event = {
   specversion: "1.0",
   id: "e-1",
@@ -27,6 +29,12 @@ export const cases: Readonly<Record<Name, ReadonlyArray<readonly [input: Input, 
       [{ by: "agent" }, "value"],
       [{ from: 2, to: 1 }, "InvalidInput"],
       [{ limit: 501 }, "InvalidInput"]
+    ],
+    budgets: [
+      [{}, "value"],
+      [{ conversation: its_conversation, customer: "nobody" }, "value"],
+      [{ conversation: "nowhere" }, "ConversationNotFound"],
+      [{ budget: "No name" }, "InvalidInput"]
     ],
     deadLetters: [
       [{}, "value"],
@@ -104,7 +112,30 @@ export const cases: Readonly<Record<Name, ReadonlyArray<readonly [input: Input, 
     ],
     conversations: [
       [{ limit: 5 }, "value"],
-      [{ limit: -1 }, "InvalidInput"]
+      [{ search: "no such word" }, "value"],
+      [{ limit: -1 }, "InvalidInput"],
+      [{ after: "none" }, "InvalidInput"],
+      [{ search: " " }, "InvalidInput"],
+      [{ search: "a b c d e f g h i" }, "InvalidInput"]
+    ],
+    changeConversation: [
+      [{ id: its_conversation, title: "Order 1003" }, "value"],
+      [{ id: its_conversation, metadata: { plan: "gold" } }, "value"],
+      [{ id: its_conversation, title: "a\nb" }, "InvalidInput"],
+      [{ id: its_conversation, title: "\u202eevil" }, "InvalidInput"],
+      [{ id: its_conversation, title: " " }, "InvalidInput"],
+      [{ id: its_conversation, title: "a".repeat(201) }, "InvalidInput"],
+      [{ id: its_conversation, metadata: { "a b": "c" } }, "InvalidInput"],
+      [{ id: its_conversation, metadata: { a: "b".repeat(501) } }, "InvalidInput"],
+      [{ id: "nobody", title: "a" }, "ConversationNotFound"]
+    ],
+    importHistory: [
+      [{ id: "imported", agent: "nobody", ...history }, "AgentNotFound"],
+      [{ id: "imported", agent: "shop", format: "chat-completions", messages: [] }, "InvalidInput"]
+    ],
+    deleteConversation: [
+      [{ id: "nobody" }, "ConversationNotFound"],
+      [{ id: its_run }, "ConversationNotFound"]
     ],
     messages: [
       [{ id: its_conversation, limit: 1 }, "value"],

@@ -25,7 +25,7 @@ import { TroupeApi } from "../../src/operation/TroupeApi.ts"
 import type { Role } from "../../src/principal/Principal.ts"
 import { Principal } from "../../src/principal/Principal.ts"
 import type { DeclaredRoles } from "../../src/principal/Rights.ts"
-import { principalIn, rightRefusal } from "../../src/principal/Rights.ts"
+import { isLimitedToOwn, principalIn, rightRefusal } from "../../src/principal/Rights.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
 
 const person = (id: string, tenant: string, ...roles: ReadonlyArray<Role>) =>
@@ -250,7 +250,12 @@ describe("an operation", () => {
           const isTheirs = isForeign && Object.values(input).some((each) => isOf(each))
           if (isTheirs && called.error === undefined && !isDeepStrictEqual(called.value, []))
             unexpected.push({ ...at, called })
-          const lacks = rightRefusal(by, operations[name].operation.right) !== undefined
+          const lacks =
+            rightRefusal(by, operations[name].operation.right) !== undefined ||
+            // A member that customers may not set.
+            ("metadata" in input && gives === "value" && isLimitedToOwn(by, "send")) ||
+            // Whose budgets a customer may not ask for.
+            (name === "budgets" && "customer" in input && isLimitedToOwn(by, "follow"))
           if (isRefused !== lacks || (by === admin && gives !== (called.error ?? "value")))
             unexpected.push({ ...at, called })
           compared++

@@ -22,6 +22,8 @@ import type {
 } from "../../src/tool/GovernedTool.ts"
 import { govern } from "../../src/tool/GovernedTool.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
+import { guardedTextOf } from "../../src/run/Guarding.ts"
+import { isRefused } from "./Guards.ts"
 import { hash } from "./Kernel.ts"
 import type { Process } from "./Kernel.ts"
 import { io, staged, stageOf } from "./Ports.ts"
@@ -266,7 +268,7 @@ export const agents = (world: World): ReadonlyArray<AgentSpec> => {
       specialists,
       ...(handsOver ? { handoffs: [east] } : undefined),
       limits,
-      mailbox: (["enqueue", "enqueue", "interrupt"] as const)[draw("mailbox", [0, 1, 2])]!
+      mailbox: (["enqueue", "answer", "interrupt"] as const)[draw("mailbox", [0, 1, 2])]!
     }),
     ...specialists.map((name) =>
       AgentSpec.make({
@@ -327,11 +329,13 @@ const turnOf = (world: World, request: ModelRequest): Turn => {
   return { text: "", calls: callsOf(world, request, said), finish: "tool_calls" }
 }
 
-/** Every call of a past turn has exactly one result, in the model's order, before the next turn. */
+/** Every call of a past turn has exactly one result, in the model's order, before the next turn, and none that guards refused. */
 const judge = (world: World, request: ModelRequest) => {
   let open: Array<string> = []
   for (const entry of [...request.history, ...request.transcript]) {
     if (entry.role === "tool") {
+      if (entry.outcome._tag === "Value" && isRefused(world, guardedTextOf(entry) ?? ""))
+        world.violate("a model was shown what guards refused")
       if (open.shift() !== entry.model_id)
         world.violate("a result without its call, or out of order")
     } else if (open.length > 0) world.violate("a call without a result in what a model was shown")

@@ -5,6 +5,7 @@
 import type { Fiber } from "effect"
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import type { GovernedTool } from "../../src/tool/GovernedTool.ts"
+import { DeclaredGuards } from "../../services/AgentDirectory.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
@@ -29,6 +30,7 @@ import { onRows } from "../contracts/OnRows.ts"
 import * as EphemeralMemoryStore from "../../layers/ephemeral/EphemeralMemoryStore.ts"
 import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import { agents, model, tools } from "./Agents.ts"
+import { guards } from "./Guards.ts"
 import { Process, rng } from "./Kernel.ts"
 import type { Ports } from "./Ports.ts"
 import { io, layer as portsLayer } from "./Ports.ts"
@@ -105,6 +107,7 @@ const runtime = (world: World, process: Process, mutation: Mutation, policy_vers
     Layer.succeed(RuntimeConfig.RuntimeConfig, { ...config, loops_per_turn: world.loops_per_turn }),
     Layer.succeed(LoopScheduling, mutation.scheduling ?? make),
     Layer.succeed(PolicyVersion, policy_version),
+    Layer.succeed(DeclaredGuards, guards(world)),
     Layer.succeed(RelayConfig, {
       concurrency: 4,
       timeout_ms: 2_000,

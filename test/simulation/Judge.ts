@@ -89,6 +89,18 @@ const illegal = (run: StoredRun, state: FoldState, entry: JournalEntry): string 
       ? "memory told after the first turn, or twice"
       : undefined
   }
+  if (event._tag === "Guarded") {
+    const frame = state.frames.get(event.frame)
+    if (frame === undefined || !state.openFrames.includes(frame)) return "a text of no open frame"
+    return stopping || frame.waiting > 0 || event.step !== frame.step + 1
+      ? "a text judged before no turn"
+      : undefined
+  }
+  if (event._tag === "RunBeside") {
+    return state.beside !== undefined || state.steps > 0 || stopping
+      ? "a run became a side run after its first turn, or twice"
+      : undefined
+  }
   if (event._tag === "LimitReached") return stopping ? "a limit of a run that stops" : undefined
   const limited = limitQuestion(run, state, event, stopping)
   if (limited !== undefined) return limited === "" ? undefined : limited
@@ -108,6 +120,8 @@ type CallEvent = Exclude<
       | "ModelTurned"
       | "Compacted"
       | "MemoryRecalled"
+      | "Guarded"
+      | "RunBeside"
       | "LimitReached"
   }
 >
@@ -339,7 +353,15 @@ export const judge = (world: World): ReadonlyMap<RunId, FoldState> => {
   return states
 }
 
-/** Runs of an address one after the other; messages of a key in their order. */
+const changes = new Set<RunEvent["_tag"]>([
+  "ApprovalRequested",
+  "ClientRequested",
+  "CallDispatched",
+  "CallUnknown",
+  "HandedOff"
+])
+
+/** Runs of an address one after the other, beside them only those that change nothing; messages of a key in their order. */
 const judgeOrder = (world: World) => {
   const { store } = world
   const late = new Set<unknown>()
@@ -355,7 +377,11 @@ const judgeOrder = (world: World) => {
       if (late.has(task.id)) continue
       const events = store.runs.get(task.id)?.entries.map((entry) => entry.event) ?? []
       const claimed = events.some((event) => event._tag === "ModelTurned")
-      if (claimed && !over) world.violate("a run began before the one before it had ended")
+      const isBeside = events.some((event) => event._tag === "RunBeside")
+      if (isBeside) world.count("a run that answered beside another")
+      else if (claimed && !over) world.violate("a run began before the one before it had ended")
+      if (isBeside && events.some(({ _tag }) => changes.has(_tag)))
+        world.violate("a side run changed something or asked somebody")
       over &&= events.at(-1)?._tag === "RunEnded"
     }
   }

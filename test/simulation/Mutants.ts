@@ -11,6 +11,7 @@ import { mayEndWait } from "../../src/run/RunEvent.ts"
 import type { Append, Fence } from "../../services/RunJournal.ts"
 import type { CommitListener, Committed } from "../../services/RunNews.ts"
 import type { Mutation } from "./Generation.ts"
+import { pardoned } from "./Guards.ts"
 import type { ScheduledLoop } from "../../layers/runtime/fiber/LoopScheduler.ts"
 import type { Journal } from "./Ports.ts"
 import { regressions } from "./Suite.ts"
@@ -451,7 +452,7 @@ export const mutants: Readonly<Record<string, Mutation>> = {
     ports: ({ keys }) => ({
       keys: { ...keys, reserve: (claim, over) => Effect.as(keys.reserve(claim, over), true) }
     }),
-    known: [69, 109, 301].map((seed) => ({ seed, loops_per_turn: 1 }))
+    known: [221, 349, 493, 661].map((seed) => ({ seed, loops_per_turn: 1 }))
   },
   "a message sent again is another task": {
     ports: ({ tasks }) => ({
@@ -476,6 +477,9 @@ export const mutants: Readonly<Record<string, Mutation>> = {
       }
     ]
   }),
+  "a refusal of a guard is journaled as a pass": appending((inner, append) =>
+    inner.append({ ...append, events: append.events.map(pardoned) })
+  ),
   "a model is not shown what became of its calls": {
     model: (model) => ({
       turn: (request, sink) => {

@@ -96,27 +96,35 @@ export const sending = (town: Town, conversation: number, count: number) =>
     }
   })
 
-/** Checks that an event is the journal's, and the next one behind the cursor; gives the cursor behind it. */
-const nextOf = (
+/** A side run is given while the run before it waits, and again to who comes back behind an event of that one. */
+const isSideRun = (run: World["store"]["runs"] extends Map<RunId, infer R> ? R : never): boolean =>
+  run.entries.some(({ event }) => event._tag === "RunBeside")
+
+/** Checks that an event is the journal's, and the next one of its run, in its turn; `given` has the last one of each run. */
+const checkNext = (
   { store, violate }: Pick<World, "store"> & { readonly violate: (what: string) => void },
-  after: Cursor,
+  given: Map<number, number>,
   { entry, ordinal, run }: Extract<FeedItem, { _tag: "Event" }>
-): Cursor => {
-  const stored = store.runs.get(run)?.entries[entry.seq]
-  if (stored === undefined || canonical(stored) !== canonical(entry)) {
-    violate("a watcher was given what the journal does not have")
+): void => {
+  const stored = store.runs.get(run)
+  if (stored === undefined || canonical(stored.entries[entry.seq]) !== canonical(entry)) {
+    return violate("a watcher was given what the journal does not have")
   }
-  const isBegin = entry.seq === 0 && ordinal === after.ordinal + 1
-  if (!isBegin && (ordinal !== after.ordinal || entry.seq !== after.seq + 1)) {
+  const others = [...store.runs.values()].filter(
+    (each) => each.conversation === conversationOf(store, run)
+  )
+  const last = given.get(ordinal) ?? -1
+  const isAgain = entry.seq <= last && others.some(isSideRun)
+  if (entry.seq !== last + 1 && !isAgain) {
     violate("a watcher was given an event twice, or one was left out")
   }
-  const last = [...store.runs.values()].find(
-    (each) => each.conversation === conversationOf(store, run) && each.ordinal === after.ordinal
+  const isEarly = others.some(
+    (each) => each.ordinal < ordinal && given.get(each.ordinal) !== each.entries.length - 1
   )
-  if (isBegin && last !== undefined && last.entries.length !== after.seq + 1) {
+  if (entry.seq === 0 && isEarly && !isSideRun(stored)) {
     violate("a watcher was given a run before the end of the one before it")
   }
-  return { ordinal, seq: entry.seq }
+  given.set(ordinal, Math.max(last, entry.seq))
 }
 
 const conversationOf = (store: World["store"], run: RunId) => store.runs.get(run)?.conversation
@@ -132,14 +140,16 @@ export const watching = (town: Town, conversation: number) =>
     const pause_ms = world.between(0, 3) * 40
     const checked = { store: world.store, violate: (what: string) => world.violate(what) }
     let after: Cursor = { ordinal: 0, seq: -1 }
-    world.watched.set(id, () => after)
+    const given = new Map<number, number>()
+    world.watched.set(id, given)
     const session = (ms: number) =>
       AgentRuntime.use((runtime) =>
         runtime.watch(id, after, client).pipe(
           Stream.runForEach((item) =>
             Effect.suspend(() => {
               if (item._tag !== "Event") return Effect.void
-              after = nextOf(checked, after, item)
+              checkNext(checked, given, item)
+              after = { ordinal: item.ordinal, seq: item.entry.seq }
               world.count("an event that was given to a watcher")
               return pause_ms > 0 && world.chance(0.3) ? Effect.sleep(pause_ms) : Effect.void
             })

@@ -6,12 +6,14 @@ import { Context, Deferred, Effect, Exit, Layer, References } from "effect"
 import type { StoredMessage } from "../../layers/ephemeral/EphemeralStore.ts"
 import { EphemeralStore } from "../../layers/ephemeral/EphemeralStore.ts"
 import * as EphemeralApprovalRecords from "../../layers/ephemeral/EphemeralApprovalRecords.ts"
+import * as EphemeralBudgetLedger from "../../layers/ephemeral/EphemeralBudgetLedger.ts"
 import * as EphemeralConversationStore from "../../layers/ephemeral/EphemeralConversationStore.ts"
 import * as EphemeralOutbox from "../../layers/ephemeral/EphemeralOutbox.ts"
 import * as EphemeralDeadLetters from "../../layers/ephemeral/EphemeralDeadLetters.ts"
 import * as EphemeralRunJournal from "../../layers/ephemeral/EphemeralRunJournal.ts"
 import * as EphemeralTaskStore from "../../layers/ephemeral/EphemeralTaskStore.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import type { BudgetLedger } from "../../services/BudgetLedger.ts"
 import type { ConversationStore } from "../../services/ConversationStore.ts"
 import { Outbox } from "../../services/Outbox.ts"
 import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
@@ -234,6 +236,8 @@ const journalOf = (world: World, process: Process, inner: Journal): Journal => {
     recoverable: (owner, agents, limit) =>
       call("recoverable", inner.recoverable(owner, agents, limit)),
     adopt: (owner, agents, limit) => call("adopt", inner.adopt(owner, agents, limit)),
+    answerable: (owner, agents, hosted, limit) =>
+      call("answerable", inner.answerable(owner, agents, hosted, limit)),
     handOver: (run, epoch, needs) => call("handOver", inner.handOver(run, epoch, needs)),
     quarantined: (query) => call("quarantined", inner.quarantined(query)),
     raw: (tenant, run, from, limit) => call("raw", inner.raw(tenant, run, from, limit)),
@@ -279,6 +283,7 @@ const tasksOf = (world: World, process: Process, inner: Tasks): Tasks => {
       call("ofConversation", inner.ofConversation(tenant, conversation, after, limit)),
     newestOrdinal: (tenant, conversation) =>
       call("newestOrdinal", inner.newestOrdinal(tenant, conversation)),
+    branches: (tenant, conversation) => call("branches", inner.branches(tenant, conversation)),
     endedBefore: (tenant, conversation, ordinal, limit) =>
       call("endedBefore", inner.endedBefore(tenant, conversation, ordinal, limit))
   })
@@ -291,7 +296,8 @@ const recordsOf = (world: World, process: Process, inner: Records): Records => {
     get: (id) => call("approval", inner.get(id)),
     read: (tenant, id) => call("approval", inner.read(tenant, id)),
     list: (query) => call("approvals", inner.list(query)),
-    overdue: (now, limit) => call("overdue", inner.overdue(now, limit))
+    overdue: (now, limit) => call("overdue", inner.overdue(now, limit)),
+    nextExpiry: (now) => call("nextExpiry", inner.nextExpiry(now))
   })
 }
 
@@ -312,6 +318,7 @@ export const layer = (
   | OutboxReplayer
   | TaskStore
   | ApprovalRecords
+  | BudgetLedger
   | ConversationStore
   | EphemeralStore
   | IdempotencyKeys
@@ -320,6 +327,7 @@ export const layer = (
     EphemeralRunJournal.layer,
     EphemeralTaskStore.layer,
     EphemeralApprovalRecords.layer,
+    EphemeralBudgetLedger.layer,
     EphemeralConversationStore.layer,
     EphemeralOutbox.layer,
     EphemeralDeadLetters.layer
@@ -335,6 +343,7 @@ export const layer = (
         | OutboxReplayer
         | TaskStore
         | ApprovalRecords
+        | BudgetLedger
         | ConversationStore
         | EphemeralStore
         | IdempotencyKeys

@@ -8,7 +8,6 @@ import * as EphemeralStore from "../../layers/ephemeral/EphemeralStore.ts"
 import type { CallContext } from "../../src/tool/GovernedTool.ts"
 import type { Decision } from "../../src/approval/Approval.ts"
 import type { CallId, ConversationId, RunId } from "../../src/value/Ids.ts"
-import type { Cursor } from "../../services/AgentRuntime.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import type { Rng } from "./Kernel.ts"
 import { Keys } from "./Keys.ts"
@@ -100,8 +99,8 @@ export class World {
   readonly violations: Array<string> = []
   /** Journals as they were at the last crash. */
   readonly snapshots = new Map<RunId, ReadonlyArray<JournalEntry>>()
-  /** Conversations that somebody watches, and the last event that they were given of each. */
-  readonly watched = new Map<ConversationId, () => Cursor>()
+  /** Conversations that somebody watches, and the last event that they were given of each run. */
+  readonly watched = new Map<ConversationId, ReadonlyMap<number, number>>()
   /** Who is inside a transaction of a run. */
   readonly holders = new Map<RunId, Process>()
   /** Who amends a run at this moment. */

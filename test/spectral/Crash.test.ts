@@ -10,6 +10,7 @@ import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.
 import type { Script } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AuthorizationDesk } from "../../services/AuthorizationDesk.ts"
 import type { Append, RunJournal } from "../../services/RunJournal.ts"
+import { StorePace } from "../../services/StorePace.ts"
 import { spectral_name } from "../../src/spectral/agents/SpectralAgents.ts"
 import { AgentName } from "../../src/value/Ids.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
@@ -169,7 +170,12 @@ const lived = (death?: Death) =>
     assert.isAtMost(outside.reads.length, 4, where)
     assert.isAtMost(outside.changes.length, 2, where)
     return life.appends
-  }).pipe(Effect.scoped, Effect.provide(Stores.ephemeral))
+  }).pipe(
+    Effect.scoped,
+    // Two processes share these stores.
+    Effect.provideService(StorePace, (ms) => ms),
+    Effect.provide(Stores.ephemeral)
+  )
 
 describe("a turn with two specialists whose process dies", () => {
   it.effect(

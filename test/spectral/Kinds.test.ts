@@ -209,7 +209,9 @@ describe("a customer", () => {
       const ways: ReadonlyArray<readonly [path: string, status: number, json?: unknown]> = [
         [`/v1/conversations/${conversation}`, 404],
         [`/v1/conversations/${conversation}/events`, 404],
-        [`/v1/conversations/${conversation}/messages`, 404, message],
+        // As with an agent that is not there, in a conversation that is not there.
+        [`/v1/conversations/${conversation}/messages`, 403, message],
+        ["/v1/conversations/nowhere/messages", 403, { ...message, agent: "world-nowhere" }],
         [`/v1/conversations/${conversation}/messages`, 404, { agent: "spectral", text: "hi" }],
         [`/v1/runs/${run}`, 403],
         [`/v1/runs/${run}/events`, 403],

@@ -13,6 +13,7 @@ import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 import type { Needs } from "./Engines.ts"
 import { onEngines } from "./Engines.ts"
 import * as Statements from "./Statements.ts"
+import { inLongForm } from "../InLongForm.ts"
 
 const accept = (task: NewTask) => Effect.flatMap(TaskStore, (tasks) => tasks.accept(task))
 
@@ -122,7 +123,7 @@ const deadlocks = (url: Redacted.Redacted) =>
   ).pipe(Effect.provide(Layer.fresh(Postgres.layer({ url }))))
 
 describe("acceptances of two processes (PostgreSQL)", () => {
-  it.live(
+  inLongForm(
     "batches of the same conversations in opposite orders never wait for each other in a ring",
     () =>
       Effect.gen(function* () {

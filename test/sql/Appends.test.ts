@@ -11,6 +11,7 @@ import type { RunId } from "../../src/value/Ids.ts"
 import * as Samples from "../contracts/Samples.ts"
 import type { Needs } from "./Engines.ts"
 import { onEngines } from "./Engines.ts"
+import { isFull } from "../Long.ts"
 
 /** A run without a task, claimed. */
 const claimed = Effect.fnUntraced(function* (owner = "a") {
@@ -284,62 +285,64 @@ const ambient = (it: Vitest.MethodsNonLive<Needs>) => {
     })
   )
 
-  it.effect("bodies that write, fail, die and hang among appends of 32 runs block nobody", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const journal = yield* RunJournal
-      yield* sql.unsafe(`CREATE TABLE side_effects (run uuid NOT NULL, step int4 NOT NULL)`)
-      const runs = yield* Effect.forEach(Array.from({ length: 32 }), () => claimed())
-      const events = (exit: Exit.Exit<unknown, unknown>) => ({
-        events: [Samples.modelTurned(1, 0, undefined, Exit.isSuccess(exit) ? "wrote" : "undone")],
-        status: "processing" as const
-      })
-      const body = (run: RunId, step: number, kind: number) => {
-        const write = sql`INSERT INTO side_effects ${sql.insert({ run, step })}`
-        switch (kind) {
-          case 0:
-            return Effect.andThen(write, Effect.fail("failed"))
-          case 1:
-            return Effect.andThen(write, Effect.die("died"))
-          case 2:
-            return Effect.andThen(write, sql`SELECT 1/0`)
-          default:
-            return write
+  if (isFull) {
+    it.effect("bodies that write, fail, die and hang among appends of 32 runs block nobody", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const journal = yield* RunJournal
+        yield* sql.unsafe(`CREATE TABLE side_effects (run uuid NOT NULL, step int4 NOT NULL)`)
+        const runs = yield* Effect.forEach(Array.from({ length: 32 }), () => claimed())
+        const events = (exit: Exit.Exit<unknown, unknown>) => ({
+          events: [Samples.modelTurned(1, 0, undefined, Exit.isSuccess(exit) ? "wrote" : "undone")],
+          status: "processing" as const
+        })
+        const body = (run: RunId, step: number, kind: number) => {
+          const write = sql`INSERT INTO side_effects ${sql.insert({ run, step })}`
+          switch (kind) {
+            case 0:
+              return Effect.andThen(write, Effect.fail("failed"))
+            case 1:
+              return Effect.andThen(write, Effect.die("died"))
+            case 2:
+              return Effect.andThen(write, sql`SELECT 1/0`)
+            default:
+              return write
+          }
         }
-      }
-      yield* Effect.forEach(
-        runs,
-        ({ fence, run }, i) =>
-          Effect.gen(function* () {
-            for (let step = 0; step < 10; step++) {
-              const at = { ...fence, length: fence.length + step }
-              const plain = { run, fence: at, ...events(Exit.fail("plain")) }
-              if ((i + step) % 3 !== 0) yield* journal.append(plain)
-              else if (i === 0 && step === 3) {
-                yield* journal.transact(
-                  run,
-                  at,
-                  Effect.andThen(body(run, step, 9), Effect.never),
-                  events
-                )
-              } else yield* journal.transact(run, at, body(run, step, (i + step) % 5), events)
-            }
-          }),
-        all
-      )
-      let wrote = 0
-      for (const { run } of runs) {
-        const entries = yield* assertWhole(run)
-        assert.strictEqual(entries.length, 12)
-        wrote += entries.filter(
-          ({ event }) => event._tag === "ModelTurned" && event.text === "wrote"
-        ).length
-      }
-      const [side] = yield* sql<{ n: number }>`SELECT count(*)::int4 AS n FROM side_effects`
-      assert.isAbove(wrote, 0)
-      assert.strictEqual(side?.n, wrote)
-    })
-  )
+        yield* Effect.forEach(
+          runs,
+          ({ fence, run }, i) =>
+            Effect.gen(function* () {
+              for (let step = 0; step < 10; step++) {
+                const at = { ...fence, length: fence.length + step }
+                const plain = { run, fence: at, ...events(Exit.fail("plain")) }
+                if ((i + step) % 3 !== 0) yield* journal.append(plain)
+                else if (i === 0 && step === 3) {
+                  yield* journal.transact(
+                    run,
+                    at,
+                    Effect.andThen(body(run, step, 9), Effect.never),
+                    events
+                  )
+                } else yield* journal.transact(run, at, body(run, step, (i + step) % 5), events)
+              }
+            }),
+          all
+        )
+        let wrote = 0
+        for (const { run } of runs) {
+          const entries = yield* assertWhole(run)
+          assert.strictEqual(entries.length, 12)
+          wrote += entries.filter(
+            ({ event }) => event._tag === "ModelTurned" && event.text === "wrote"
+          ).length
+        }
+        const [side] = yield* sql<{ n: number }>`SELECT count(*)::int4 AS n FROM side_effects`
+        assert.isAbove(wrote, 0)
+        assert.strictEqual(side?.n, wrote)
+      })
+    )
+  }
 }
 
 onEngines("appends", (it) => {

@@ -82,11 +82,12 @@ const look = Effect.fnUntraced(function* (conversation: ConversationId) {
   const { tenant } = H
   yield* conversations.get(tenant, conversation)
   yield* conversations.messages(tenant, conversation, -1, 50)
-  yield* conversations.list(tenant, 50)
-  yield* conversations.list(tenant, 50, undefined, H.alice.id)
-  const [newest] = yield* conversations.list(tenant, 1)
-  yield* conversations.list(tenant, 50, newest?.id)
-  yield* conversations.list(tenant, 50, newest?.id, H.alice.id)
+  const page = { tenant, limit: 50 }
+  for (const query of [page, { ...page, begun_by: H.alice.id }, { ...page, words: ["look"] }]) {
+    yield* conversations.list(query)
+    const { next } = yield* conversations.list({ ...query, limit: 1 })
+    yield* conversations.list({ ...query, after: next })
+  }
   yield* TaskStore.use((tasks) => tasks.endedBefore(tenant, conversation, 3, 50))
   yield* runs.list({ tenant, limit: 50 })
   for (const status of ["pending", "processing", "awaiting_approval"] as const) {

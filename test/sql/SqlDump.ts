@@ -46,6 +46,7 @@ export const rows = Effect.gen(function* () {
     `SELECT c.oid::regclass::text AS name, string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) AS columns,
        string_agg(format('quote_nullable(%I::text)', a.attname), ', ' ORDER BY a.attnum) AS values
      FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+       AND a.attgenerated = ''
      WHERE c.relkind = 'r' AND c.relnamespace = 'troupe'::regnamespace
      GROUP BY c.oid ORDER BY 1`
   )

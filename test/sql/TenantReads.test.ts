@@ -1,6 +1,6 @@
 /** Row security: which tables have it, what a statement without its tenant finds, and what a server may refuse. */
 import { randomUUID } from "node:crypto"
-import { assert, it } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Context, Effect, Layer, Logger, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
@@ -43,6 +43,7 @@ import * as Samples from "../contracts/Samples.ts"
 import { credit } from "../worlds/Worlds.ts"
 import * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 import { onEngines } from "./Engines.ts"
+import { inLongForm } from "../InLongForm.ts"
 
 /** What belongs to no tenant: processes, what workers offer, and what is configured. A tenant's role may not read it. */
 const of_no_tenant = [
@@ -165,7 +166,7 @@ const principalReads = Effect.fnUntraced(function* (tenant: Tenant) {
     file: blobs.read(tenant, digest, 0, limit),
     unknown: runs.unknown({ tenant, limit }),
     unhosted: runs.unhosted({ tenant, hosted: [] }),
-    conversations: conversations.list(tenant, limit),
+    conversations: conversations.list({ tenant, limit }),
     conversation: conversations.read(tenant, conversation),
     messages: conversations.messages(tenant, conversation, -1, limit),
     costs: (yield* CostLedger).totals({ tenant, by: "agent", limit }),
@@ -390,7 +391,7 @@ const started = Effect.fnUntraced(function* (url: string) {
 
 const reads = (tenant: Tenant) => TenantReads.use((of) => of.of(tenant)(everyTask))
 
-it.live("a role that may make roles has its own for tenants, which others cannot use", () =>
+inLongForm("a role that may make roles has its own for tenants, which others cannot use", () =>
   Effect.gen(function* () {
     const [one, other] = [yield* tenancy("CREATEROLE"), yield* tenancy("CREATEROLE")]
     for (const { name, url } of [one, other]) {
@@ -414,7 +415,7 @@ it.live("a role that may make roles has its own for tenants, which others cannot
   }).pipe(Effect.scoped)
 )
 
-it.live(
+inLongForm(
   "a role that may make a schema and nothing else is warned of what is missing, and uses it once it is there",
   () =>
     Effect.gen(function* () {

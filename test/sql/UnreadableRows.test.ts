@@ -94,7 +94,10 @@ const listsOf = (tenant: Tenant, older: Effect.Success<ReturnType<typeof add>>) 
     [
       "conversations",
       "begun_by",
-      ConversationStore.use((store) => store.list(tenant, 1)),
+      Effect.map(
+        ConversationStore.use((store) => store.list(page)),
+        ({ items }) => items
+      ),
       older.conversation
     ],
     ["access_tokens", "token", AccessTokens.use((tokens) => tokens.list(page)), older.token],
@@ -111,6 +114,7 @@ const listsOf = (tenant: Tenant, older: Effect.Success<ReturnType<typeof add>>) 
 /** By what a table's rows are ordered; absent = by their position. */
 const orders: Readonly<Record<string, string>> = {
   agent_tasks: "created_at",
+  conversations: "active_at",
   dead_letters: "dead_at",
   unknown_calls: "since"
 }

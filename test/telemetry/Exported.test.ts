@@ -13,11 +13,15 @@ import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { remote } from "../../layers/runtime/queue/RemoteTool.ts"
 import * as OpenTelemetry from "../../layers/telemetry/OpenTelemetry.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName } from "../../src/value/Ids.ts"
+import { AgentName, Tenant } from "../../src/value/Ids.ts"
 import { Principal } from "../../src/principal/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import { eventually } from "../contracts/Contract.ts"
+import * as Children from "../process/Child.ts"
+import * as Homes from "../process/Homes.ts"
+import { options } from "../process/TracedShop.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
+import { collector, spansIn } from "./Collector.ts"
 
 const secrets = [
   "jane.doe@example.com",
@@ -39,36 +43,6 @@ const model = () =>
   ScriptedModelGateway.layer(({ transcript }) =>
     transcript.some(({ role }) => role === "tool") ? text("done") : call("pay", {})
   )
-
-interface Posted {
-  readonly path: string
-  readonly type: string
-  readonly body: Buffer
-}
-
-/** A collector on this machine that keeps what it is sent, byte for byte. */
-const collector = Effect.acquireRelease(
-  Effect.callback<{ readonly posted: Array<Posted>; readonly url: string; end: () => void }>(
-    (resume) => {
-      const posted: Array<Posted> = []
-      const server = createServer((request, response) => {
-        const chunks: Array<Buffer> = []
-        request.on("data", (chunk: Buffer) => chunks.push(chunk))
-        request.on("end", () => {
-          const type = request.headers["content-type"] ?? ""
-          posted.push({ path: request.url!, type, body: Buffer.concat(chunks) })
-          response.end()
-        })
-      })
-      server.listen(0, "127.0.0.1", () => {
-        const { port } = server.address() as AddressInfo
-        const url = `http://127.0.0.1:${port}`
-        resume(Effect.succeed({ posted, url, end: () => void server.close() }))
-      })
-    }
-  ),
-  ({ end }) => Effect.sync(end)
-)
 
 /** The fields of one message of Protocol Buffers, by number; a number that is no length is skipped over. */
 const fieldsOf = (bytes: Buffer): ReadonlyMap<number, ReadonlyArray<Buffer>> => {
@@ -117,7 +91,9 @@ describe("an exporter", () => {
       Effect.gen(function* () {
         const { posted, url } = yield* collector
         yield* broken(url, "http/protobuf")
-        for (const { type } of posted) assert.strictEqual(type, "application/x-protobuf")
+        for (const { headers } of posted) {
+          assert.strictEqual(headers["content-type"], "application/x-protobuf")
+        }
         const paths = new Set(posted.map(({ path }) => path))
         assert.deepStrictEqual([...paths].sort(), ["/v1/logs", "/v1/metrics", "/v1/traces"])
         // ExportTraceServiceRequest.resource_spans, ResourceSpans.scope_spans, ScopeSpans.spans.
@@ -409,3 +385,70 @@ describe("a worker", () => {
     30_000
   )
 })
+
+const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+const caller = "00f067aa0ba902b7"
+const tracestate = "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"
+const message = { agent: "shop", text: "Pay", traceparent: `00-${trace}-${caller}-01`, tracestate }
+const olga = new Principal({ id: "olga", tenant: Tenant.make("default"), roles: ["admin"] })
+const said = /waiting (\{.*\})/
+
+for (const [engine, home] of Homes.both) {
+  it.live(
+    `kill -9 on ${engine}: a run that waits for a person goes on in its caller's trace, with the state of that`,
+    () =>
+      Effect.gen(function* () {
+        const store = yield* home
+        const sent = yield* collector
+        const named = (name: string) => spansIn(sent).filter((span) => span.name.startsWith(name))
+        const child = yield* Children.start(
+          "test/process/traced.ts",
+          [JSON.stringify(store), JSON.stringify(message), sent.url],
+          { OTEL_BSP_SCHEDULE_DELAY: "100" }
+        )
+        yield* child.printed(said)
+        const { question, run } = JSON.parse(said.exec(child.text())?.[1] ?? "")
+        // The span that sent it reaches the collector before the process is killed.
+        yield* eventually(
+          Effect.sync(() => named("AgentRuntime.send").length),
+          (count) => count === 1
+        )
+        yield* child.kill
+        const before = spansIn(sent).length
+        yield* Effect.promise(async () => {
+          const troupe = await start({
+            ...options(sent.url),
+            store: store as { readonly directory: string }
+          })
+          try {
+            await troupe.decide(question, { _tag: "Approve" }, olga)
+            assert.strictEqual((await troupe.result(run, olga)).status, "complete")
+            const [first] = await troupe.runEvents(run, {}, olga)
+            assert.deepInclude(first?.event, { trace_id: trace, tracestate })
+          } finally {
+            await troupe.stop()
+          }
+        })
+        const all = spansIn(sent)
+        const later = all.slice(before)
+        for (const name of ["invoke_agent shop", "approval.wait", "execute_tool pay", "chat"]) {
+          assert.isTrue(
+            later.some((span) => span.name === name),
+            name
+          )
+        }
+        for (const { name, traceId } of all) assert.strictEqual(traceId, trace, name)
+        assert.strictEqual(named("AgentRuntime.send")[0]?.parentSpanId, caller)
+        // What was open in the process that was killed is lost, and nothing of the next one hangs on it.
+        const known = all.map(({ spanId }) => spanId)
+        for (const { name, parentSpanId } of later) assert.include(known, parentSpanId, name)
+        for (const leg of named("invoke_agent")) {
+          const values = leg.attributes.flatMap(({ key, value }) =>
+            key === "w3c.tracestate" ? [value.stringValue] : []
+          )
+          assert.deepStrictEqual(values, [tracestate])
+        }
+      }).pipe(Effect.scoped),
+    120_000
+  )
+}

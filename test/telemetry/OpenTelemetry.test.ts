@@ -22,6 +22,7 @@ import { Principal } from "../../src/principal/Principal.ts"
 import { tool } from "../../src/tool/DeclaredTool.ts"
 import type { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import * as Homes from "../process/Homes.ts"
+import { inLongForm } from "../InLongForm.ts"
 
 const pay = tool({ namespace: "shop", name: "pay", side_effects: "external" }, () => "paid")
 const shop = AgentSpec.make({ name: AgentName.make("shop"), instructions: "Pay.", tools: ["pay"] })
@@ -63,7 +64,7 @@ const until = (
   })
 
 describe("spans", () => {
-  it.live(
+  inLongForm(
     "of a run that waits for a person over a restart are one tree, whose root is who sent it",
     () =>
       Effect.gen(function* () {
@@ -204,6 +205,13 @@ describe("spans", () => {
   )
 })
 
+/** What a collector reads of a span. */
+interface Sent {
+  readonly name: string
+  readonly spanId: string
+  readonly parentSpanId?: string
+}
+
 interface Posted {
   readonly path: string
   readonly key: string | undefined
@@ -277,6 +285,73 @@ describe("a collector", () => {
         for (const { key } of posted) assert.strictEqual(key, "a key")
         // The key went with the requests, and is in none of them.
         assert.notInclude(posted.map(({ body }) => body).join(), "a key")
+      }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "gets statements of SQL only where `sql` is true, and else what is below them from above",
+    () =>
+      Effect.gen(function* () {
+        const store = yield* Homes.durable
+        const book = tool(
+          {
+            namespace: "shop",
+            name: "pay",
+            side_effects: "write",
+            transactional: true,
+            permission: "allow"
+          },
+          // As a transaction of `effect/sql` that the body makes.
+          () =>
+            Effect.succeed("paid").pipe(Effect.withSpan("book"), Effect.withSpan("sql.transaction"))
+        )
+        /** The spans of a run in a trace of its own, by an endpoint or an SDK. */
+        const spansOf = Effect.fnUntraced(function* (through: "otlp" | "sdk", sql?: boolean) {
+          const { posted, url } = yield* collector
+          const { processor, spans } = keeping()
+          const where =
+            through === "sdk"
+              ? { sdk: () => ({ spanProcessor: processor }) }
+              : ({ endpoint: url, protocol: "http/json" } as const)
+          const troupe = yield* started({
+            store,
+            tools: [book],
+            telemetry: { ...where, ...(sql === undefined ? {} : { sql }) }
+          })
+          yield* Effect.promise(() => troupe.ask({ agent: "shop", text: "Pay" }))
+          yield* Effect.promise(() => troupe.stop())
+          const kept = spans.map((span): Sent => {
+            const parent = span.parentSpanContext?.spanId
+            const { spanId } = span.spanContext()
+            return { name: span.name, spanId, ...(parent && { parentSpanId: parent }) }
+          })
+          const read = posted
+            .filter(({ path }) => path === "/v1/traces")
+            .flatMap(({ body }) => JSON.parse(body).resourceSpans)
+            .flatMap(({ scopeSpans }) => scopeSpans)
+            .flatMap(({ spans }): ReadonlyArray<Sent> => spans)
+          const all = [...kept, ...read]
+          const known = new Map(all.map((span) => [span.spanId, span.name]))
+          return all.map(({ name, parentSpanId }) =>
+            parentSpanId === undefined ? name : `${known.get(parentSpanId)} > ${name}`
+          )
+        })
+        for (const through of ["otlp", "sdk"] as const) {
+          for (const off of [undefined, false]) {
+            assert.sameMembers(yield* spansOf(through, off), [
+              "AgentRuntime.send",
+              "AgentRuntime.send > TaskStore.accept",
+              "AgentRuntime.send > invoke_agent shop",
+              "invoke_agent shop > chat",
+              "invoke_agent shop > chat",
+              "invoke_agent shop > execute_tool pay",
+              "execute_tool pay > book"
+            ])
+          }
+          const all = yield* spansOf(through, true)
+          assert.include(all, "sql.transaction > book")
+          assert.include(all, "invoke_agent shop > postgresql")
+        }
       }).pipe(Effect.scoped)
   )
 

@@ -70,6 +70,30 @@ describe("a result", () => {
   })
 })
 
+describe("a circle in a result", () => {
+  it("is named by its member and by what it closes at", () => {
+    interface Order {
+      readonly items: Array<{ order?: unknown; of?: unknown }>
+    }
+    const order: Order = { items: [{}] }
+    order.items[0]!.order = order
+    const whole = Result.flip(resultJson(order))
+    assert.strictEqual(
+      Result.getOrThrow(whole).message,
+      "the result's member items.0.order is no JSON: it is the result itself"
+    )
+    const inner = Result.flip(resultJson({ page: { order } }))
+    assert.include(Result.getOrThrow(inner).message, "page.order.items.0.order is no JSON")
+    assert.include(Result.getOrThrow(inner).message, "it is page.order, which contains it")
+    // The same object twice is none.
+    const shared = { a: 1 }
+    assert.isTrue(Result.isSuccess(resultJson([shared, { shared }])))
+    let deep: unknown = 1
+    for (let at = 0; at < 1_000; at++) deep = { deep }
+    assert.include(Result.getOrThrow(Result.flip(resultJson(deep))).message, "nests deeper")
+  })
+})
+
 const named = (name: string, side_effects: "read" | "external") =>
   ({ namespace: "shop", name, description: "Does.", side_effects, permission: "allow" }) as const
 
@@ -119,6 +143,43 @@ describe("what a model reads of a call", () => {
     const read = await readOf(charge as never, "charge")
     assert.include(read, "RESULT_TOO_LARGE")
     assert.include(read, 'returned {"receipt":"r-1"')
+  })
+
+  it("is what a write returned, also where it is no JSON or breaks its own schema", async () => {
+    const receipt = (): unknown => {
+      const made: Record<string, unknown> = { id: "r-1", later: Promise.resolve(1) }
+      made["self"] = made
+      Object.defineProperty(made, "no", {
+        enumerable: true,
+        get: () => {
+          throw new Error("hunter2")
+        }
+      })
+      return made
+    }
+    const breaks = z.any().transform(() => {
+      throw new Error("hunter2")
+    })
+    const thrower = {
+      "~standard": {
+        version: 1,
+        vendor: "own",
+        validate: (value: unknown) => ({
+          get issues(): undefined {
+            throw new TypeError(String(value))
+          }
+        })
+      }
+    }
+    for (const output of [undefined, Schema.Struct({ id: Schema.Int }), breaks, thrower]) {
+      const declared = output === undefined ? {} : { output, output_schema: {} }
+      const options = { ...named("charge", "external"), ...declared } as never
+      const read = await readOf(tool(options, (async () => receipt()) as never) as never, "charge")
+      assert.include(read, 'It has run, and returned {"id":"r-1"')
+      assert.include(read, '"self":"[it is the result itself]"')
+      assert.notInclude(read, "hunter2")
+      assert.notInclude(read, "may have taken effect")
+    }
   })
 
   it("is a bigint and a map that a library's schema lets through", async () => {

@@ -151,7 +151,7 @@ const mistakes: ReadonlyArray<Mistake> = [
   { given: { rate_limit: { calls_max: 5 } }, field: "rate_limit.window_ms", says: ["calls_max"] },
   { given: { retry: { attempts: 5 } }, field: "retry.attempts", says: ["max_attempts"] },
   { given: { retry: { max_attempts: 1e9 } }, field: "retry.max_attempts", says: ["max_attempts"] },
-  { given: { time_out_ms: 5 }, field: "time_out_ms", says: ["no tool", '"timeout_ms"'] },
+  { given: { time_out_ms: 5 }, field: "time_out_ms", says: ["no such member", '"timeout_ms"'] },
   {
     given: { idempotency: { key: "{or der}", scope: "run" } },
     field: "idempotency.key",

@@ -1,3 +1,4 @@
+import { parse } from "node:querystring"
 import { assert, describe, it } from "vitest"
 import { Result, Schema } from "effect"
 import { canonical, copyJson } from "../../src/value/Canonical.ts"
@@ -118,12 +119,27 @@ describe("values of a program", () => {
       () => 1,
       new Date(0),
       new Map(),
+      new URLSearchParams("limit=5"),
       [undefined],
       circle,
       Symbol("s")
     ]) {
       assert.notStrictEqual(why(readJsonValue(value)), "read")
     }
+  })
+
+  it("are plain as parsers of queries make them, without the members of Object", () => {
+    const members = { limit: "5" }
+    for (const query of [
+      Object.assign(Object.create(null), members),
+      // As fast-querystring and find-my-way do, for Fastify's query and parameters.
+      Object.assign(Object.create(Object.create(null)), members),
+      parse("limit=5")
+    ]) {
+      assert.deepStrictEqual(Result.getOrThrow(readJsonValue(query)), members)
+    }
+    const inherits = Object.create(Object.assign(Object.create(null), { tenant: "other" }))
+    assert.notStrictEqual(why(readJsonValue(inherits)), "read")
   })
 
   it("that are within the bounds can be walked recursively", () => {

@@ -18,6 +18,7 @@ import type { NoticeContent } from "../../../src/delivery/Notice.ts"
 
 export const slack = ChannelName.make("slack")
 
+/** A user of Slack, and the principal that it acts as. */
 export interface SlackUser {
   /** The user's id in Slack, such as `U012AB3CD`. */
   readonly user: string
@@ -25,6 +26,7 @@ export interface SlackUser {
   readonly principal: Principal
 }
 
+/** The app in one workspace of Slack, and who may act there. */
 export class SlackConfig extends Context.Service<
   SlackConfig,
   {
@@ -34,6 +36,7 @@ export class SlackConfig extends Context.Service<
     readonly signing_secret: Redacted.Redacted
     /** The workspace's id, such as `T012AB3CD`; requests of another one are refused. */
     readonly team: string
+    /** The tenant for which the workspace speaks. */
     readonly tenant: Tenant
     /** The users who may act. All others may read but not act. */
     readonly people: ReadonlyArray<SlackUser>
@@ -56,7 +59,12 @@ export class SlackConfig extends Context.Service<
 /** The configuration is invalid. */
 export class SlackMisconfigured extends Schema.TaggedError<SlackMisconfigured>()(
   "SlackMisconfigured",
-  { field: Schema.String, message: Schema.String }
+  {
+    /** The member of `SlackConfig` at fault. */
+    field: Schema.String,
+    /** What is wrong with it, and what to write instead. */
+    message: Schema.String
+  }
 ) {}
 
 const answer_bytes_max = 1_000_000
@@ -75,10 +83,15 @@ const passing: ReadonlySet<string> = new Set([
   "team_added_to_org"
 ])
 
+/** A message that is to be changed was deleted: nothing of it is left to change. */
+const gone = "message_not_found"
+
 const Answer = Schema.Struct({
   ok: Schema.Boolean,
   error: Schema.optionalKey(Schema.String),
-  ts: Schema.optionalKey(Schema.String)
+  ts: Schema.optionalKey(Schema.String),
+  /** The channel's id, also where the message was sent to its name or to a person. */
+  channel: Schema.optionalKey(Schema.Unknown)
 })
 const decodeAnswer = Schema.decodeUnknownOption(Schema.fromJsonString(Answer))
 
@@ -111,7 +124,7 @@ const judge = (
   if (answer === undefined) {
     return Effect.fail(new DeliveryFailed({ message: "Slack's answer could not be read" }))
   }
-  if (answer.ok) return Effect.succeed(answer)
+  if (answer.ok || answer.error === gone) return Effect.succeed(answer)
   const { error = "" } = answer
   const message = `Slack refused the message: ${isName(error) ? error : "it does not say why"}`
   return Effect.fail(
@@ -208,8 +221,10 @@ const button = (action_id: string, text: string, style: string, approval: Approv
   value: approval
 })
 
-const blocksOf = ({ approval, text }: NoticeContent): ReadonlyArray<Schema.Json> =>
-  approval === undefined
+type Told = Pick<NoticeContent, "approval" | "kind" | "text">
+
+const blocksOf = ({ approval, kind, text }: Told): ReadonlyArray<Schema.Json> =>
+  approval === undefined || kind !== "question"
     ? sections(text)
     : [
         ...sections(text),
@@ -230,7 +245,7 @@ interface SlackMessage {
 
 const shortText = (text: string): string => escaped(cutText(text.toWellFormed(), units_max))
 
-export const messageOf = (contents: ReadonlyArray<NoticeContent>): SlackMessage => {
+export const messageOf = (contents: ReadonlyArray<Told>): SlackMessage => {
   const shown = contents.slice(0, contents_max)
   const left = contents.length - shown.length
   const more = left === 0 ? [] : sections(`And ${left} more, in the application.`)
@@ -249,4 +264,34 @@ export const messageOf = (contents: ReadonlyArray<NoticeContent>): SlackMessage 
 export const sentenceOf = (text: string): SlackMessage => ({
   text: shortText(text),
   blocks: sections(cutText(text, units_max))
+})
+
+const plain = (text: string) => ({ type: "plain_text", text })
+
+/** The greatest text of a field of a form, in characters. */
+const field_max = 3_000
+
+/** The form in which a person says why a question is denied (https://docs.slack.dev/reference/views/modal-views). */
+export const denialForm = (question: string, private_metadata: string): Schema.Json => ({
+  type: "modal",
+  callback_id: deny_action,
+  private_metadata,
+  title: plain("Deny"),
+  submit: plain("Deny"),
+  close: plain("Cancel"),
+  blocks: [
+    ...sections(question),
+    {
+      type: "input",
+      block_id: "reason",
+      optional: true,
+      label: plain("Why? The agent reads this."),
+      element: {
+        type: "plain_text_input",
+        action_id: "reason",
+        multiline: true,
+        max_length: field_max
+      }
+    }
+  ]
 })

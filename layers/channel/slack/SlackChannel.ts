@@ -13,6 +13,10 @@ import { makeSlackCall, messageOf, slack, SlackConfig } from "./SlackApi.ts"
 export { SlackConfig, SlackMisconfigured } from "./SlackApi.ts"
 export type { SlackUser } from "./SlackApi.ts"
 
+/**
+ * The channel `slack`: posts notices and questions, and settles a question in its post. Fails to build if the configuration is
+ * wrong.
+ */
 export const adapter: Effect.Effect<
   ChannelAdapter,
   SlackMisconfigured,
@@ -30,29 +34,37 @@ export const adapter: Effect.Effect<
 
   return {
     name: slack,
-    deliver: Effect.fnUntraced(function* ({ address, contents }, { tenant }) {
+    deliver: Effect.fnUntraced(function* ({ address, contents, post }, { tenant }) {
       if (tenant !== own) {
         return yield* new DeliveryRefused({
           message: "this workspace of Slack is another tenant's"
         })
+      }
+      if (post !== undefined) {
+        const [channel = "", ts = ""] = post.split(" ")
+        yield* call("chat.update", { channel, ts, ...messageOf(contents) })
+        return
       }
       const [{ conversation } = { conversation: undefined }] = contents
       const binding =
         conversation === undefined || contents.length > 1
           ? undefined
           : yield* bindingOf(tenant, conversation, address)
-      const { ts } = yield* call("chat.postMessage", {
+      const { channel, ts } = yield* call("chat.postMessage", {
         channel: address,
         ...messageOf(contents),
         unfurl_links: false,
         unfurl_media: false,
         ...(binding?.thread === undefined ? undefined : { thread_ts: binding.thread })
       })
-      if (binding === undefined || binding.thread !== undefined || ts === undefined) return
-      // Where it cannot be kept, the message is there, and the next one begins a thread.
-      yield* Effect.catch(bindings.setThread(binding, ts), ({ message }) =>
-        Effect.logWarning(`a thread of Slack was not kept: ${message}`)
-      )
+      if (ts === undefined) return
+      if (binding !== undefined && binding.thread === undefined) {
+        // Where it cannot be kept, the message is there, and the next one begins a thread.
+        yield* Effect.catch(bindings.setThread(binding, ts), ({ message }) =>
+          Effect.logWarning(`a thread of Slack was not kept: ${message}`)
+        )
+      }
+      return `${typeof channel === "string" ? channel : address} ${ts}`
     })
   }
 })

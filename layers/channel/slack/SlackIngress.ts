@@ -1,6 +1,6 @@
 /**
- * What people do in Slack: they write in the thread of a conversation, and click the buttons of a question. Both arrive at
- * `POST /v1/channels/slack`, signed by Slack; a click takes the same decision as `POST /v1/approvals/{id}/decision`.
+ * What people do in Slack: they write in the thread of a conversation, and decide its questions. Both arrive at
+ * `POST /v1/channels/slack`, signed by Slack.
  */
 import { createHmac, timingSafeEqual } from "node:crypto"
 import { Clock, Duration, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
@@ -13,17 +13,13 @@ import type { IngressAnswer, IngressHandler } from "../../../services/ChannelIng
 import { ChannelIngress } from "../../../services/ChannelIngress.ts"
 import { ConversationStore, openConversation } from "../../../services/ConversationStore.ts"
 import { StoreError } from "../../../services/StoreError.ts"
-import type { AnyDecision } from "../../../src/approval/Approval.ts"
 import { agentRefusal } from "../../../src/conversation/CustomerView.ts"
 import type { JsonBounds } from "../../../src/value/BoundedJson.ts"
 import { bounds_default, readJson } from "../../../src/value/BoundedJson.ts"
 import type { AgentName } from "../../../src/value/Ids.ts"
-import { ApprovalId } from "../../../src/value/Ids.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import type { SlackCall } from "./SlackApi.ts"
 import {
-  approve_action,
-  deny_action,
   makeSlackCall,
   sentenceOf,
   slack,
@@ -31,6 +27,8 @@ import {
   SlackMisconfigured,
   unescaped
 } from "./SlackApi.ts"
+import type { SlackCount } from "./SlackDecisions.ts"
+import { courtesy, done, Name, takeInteraction } from "./SlackDecisions.ts"
 
 /** As for people who use the HTTP API. Only what would reach an agent or a question is counted, and only of users that are somebody here. */
 const user_per_minute = 300
@@ -45,9 +43,6 @@ const refused = (whose: string, limit: number, wait: Duration.Duration): Ingress
     body: `at most ${limit} messages and clicks a minute are taken ${whose}; try again in ${retry_after_s} s`
   }
 }
-
-/** Counts what a user does; gives the refusal where it is too much. Buckets refill evenly and hold one minute's tokens. */
-type SlackCount = (user: string) => Effect.Effect<IngressAnswer | undefined>
 
 const makeSlackCount: Effect.Effect<SlackCount, never, SlackConfig | RateLimiter.RateLimiter> =
   Effect.gen(function* () {
@@ -73,10 +68,6 @@ const makeSlackCount: Effect.Effect<SlackCount, never, SlackConfig | RateLimiter
 
 /** Slack's own: an older request is a replay (https://docs.slack.dev/authentication/verifying-requests-from-slack). */
 const window_s = 300
-/** The time limit for messages that are sent in addition to the answer, for which Slack waits 3 s. */
-const courtesy_ms = 1_500
-
-const done: IngressAnswer = { status: 200, body: "" }
 const unsigned: IngressAnswer = { status: 401, body: "the request is not signed by Slack" }
 const unreadable: IngressAnswer = { status: 400, body: "the request cannot be read" }
 /** The answer after which Slack sends the same request again. */
@@ -94,8 +85,6 @@ const isSigned = (
   const given = Buffer.from(headers["x-slack-signature"] ?? "")
   return given.length === expected.length && timingSafeEqual(given, Buffer.from(expected))
 }
-
-const Name = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200))
 
 const Challenge = Schema.Struct({
   type: Schema.Literal("url_verification"),
@@ -117,23 +106,8 @@ const Said = Schema.Struct({
   })
 })
 type Said = typeof Said.Type
-const Clicked = Schema.Struct({
-  type: Schema.Literal("block_actions"),
-  team: Schema.Struct({ id: Name }),
-  user: Schema.Struct({ id: Name }),
-  channel: Schema.Struct({ id: Name }),
-  message: Schema.Struct({ ts: Name }),
-  actions: Schema.Array(Schema.Struct({ action_id: Name, value: Schema.optionalKey(Name) })).check(
-    Schema.isMinLength(1),
-    Schema.isMaxLength(25)
-  )
-})
-type Clicked = typeof Clicked.Type
-
 const decodeChallenge = Schema.decodeUnknownOption(Challenge)
 const decodeSaid = Schema.decodeUnknownOption(Said)
-const decodeClicked = Schema.decodeUnknownOption(Clicked)
-const isApprovalId = Schema.is(ApprovalId)
 
 interface Surface {
   readonly config: SlackConfig["Service"]
@@ -146,10 +120,6 @@ interface Surface {
   readonly desk: ApprovalDesk["Service"]
   readonly people: ReadonlyMap<string, Principal>
 }
-
-/** Shows a response to the person who clicks or writes. Failures are ignored, because nothing depends on it. */
-const courtesy = (call: ReturnType<SlackCall>): Effect.Effect<void> =>
-  Effect.ignore(Effect.timeoutOption(call, courtesy_ms))
 
 /** Of a person: a reply also sent to the channel, with files, by `/me` (https://docs.slack.dev/reference/events/message). */
 const said_subtypes: ReadonlySet<string | undefined> = new Set([
@@ -218,54 +188,6 @@ const hear = (surface: Surface, said: Said) =>
     )
   })
 
-const decisionOf = (action: string, user: string): AnyDecision | undefined => {
-  switch (action) {
-    case approve_action:
-      return { decision: "approve" }
-    case deny_action:
-      return { decision: "deny", reason: `Denied in Slack by ${user}.` }
-    default:
-      return undefined
-  }
-}
-
-const decide = Effect.fnUntraced(function* (surface: Surface, clicked: Clicked) {
-  const { call, count, desk, people } = surface
-  const { channel, message, user } = clicked
-  const [{ action_id, value }] = clicked.actions as unknown as readonly [Clicked["actions"][0] & {}]
-  const tell = (text: string) =>
-    courtesy(
-      call("chat.postEphemeral", { channel: channel.id, user: user.id, ...sentenceOf(text) })
-    )
-  const decision = decisionOf(action_id, user.id)
-  if (decision === undefined || !isApprovalId(value)) return done
-  const by = people.get(user.id)
-  if (by === undefined) {
-    yield* Effect.logWarning("a user of Slack who is nobody here tried to decide")
-    yield* tell("You may not decide this: nobody said who you are here.")
-    return done
-  }
-  const refusal = yield* count(user.id)
-  if (refusal !== undefined) return refusal
-  return yield* desk.decide(value, decision, by).pipe(
-    Effect.andThen(
-      courtesy(
-        call("chat.update", {
-          channel: channel.id,
-          ts: message.ts,
-          ...sentenceOf(`${action_id === approve_action ? "Approved" : "Denied"} by ${by.id}.`)
-        })
-      )
-    ),
-    Effect.as(done),
-    Effect.catch((error) =>
-      error._tag === "StoreError" || error._tag === "JournalError"
-        ? Effect.as(tell("Nobody knows whether it was decided. Try again."), done)
-        : Effect.as(tell(`Nothing was decided: ${error.message}.`), done)
-    )
-  )
-})
-
 /** Slack's numbers are not acted upon; a text is checked where it becomes a message. */
 const bounds_unread: JsonBounds = { ...bounds_default, inexact: "round" }
 
@@ -283,9 +205,7 @@ const ofEvents = Effect.fnUntraced(function* (surface: Surface, body: string) {
 const ofClicks = Effect.fnUntraced(function* (surface: Surface, body: string) {
   const json = readJson(new URLSearchParams(body).get("payload") ?? "", bounds_unread)
   if (Result.isFailure(json)) return unreadable
-  const clicked = Option.getOrUndefined(decodeClicked(json.success))
-  if (clicked === undefined) return done
-  return clicked.team.id === surface.config.team ? yield* decide(surface, clicked) : unsigned
+  return (yield* takeInteraction(surface, surface.config.team, json.success)) ?? unsigned
 })
 
 const isForm = (type: string | undefined): boolean =>

@@ -4,6 +4,7 @@
  */
 import * as NodeCrypto from "@effect/platform-node-shared/NodeCrypto"
 import { Effect, Layer, Option, Schema } from "effect"
+import type { Budget } from "../../../src/cost/Budget.ts"
 import type { MisdeclaredPrice, PriceTable } from "../../../src/cost/PriceTable.ts"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import type { GraphRefused, ToolGraph } from "../../../src/graph/ToolGraph.ts"
@@ -29,6 +30,8 @@ import type { IdempotencyKeys } from "../../../services/IdempotencyKeys.ts"
 import type { KillSwitch } from "../../../services/KillSwitch.ts"
 import type { ModelGateway } from "../../../services/ModelGateway.ts"
 import type { Outbox } from "../../../services/Outbox.ts"
+import { BudgetBook } from "../../../services/BudgetBook.ts"
+import type { BudgetLedger } from "../../../services/BudgetLedger.ts"
 import { PermissionPolicy } from "../../../services/PermissionPolicy.ts"
 import type { JournalError } from "../../../services/RunJournal.ts"
 import type { RunPorts } from "../../../services/Stores.ts"
@@ -72,6 +75,8 @@ export interface Options<E = unknown, R = unknown> {
   readonly policy?: Policy | undefined
   /** The prices of models, for the ledger and `cost_max`; checked at start. Absent = no costs are computed. */
   readonly prices?: PriceTable | undefined
+  /** The budgets that every agent is under; checked at start. Absent = those of the agents alone. */
+  readonly budgets?: ReadonlyArray<Budget> | undefined
   /** Single tools and families of them, each an Effect over the services that its bodies need. */
   readonly tools: ReadonlyArray<LocalToolRegistry.Family<E, R>>
   /**
@@ -106,6 +111,7 @@ export type Foundation =
   | ApprovalRecords
   | AuthorizationRecords
   | BlobStore
+  | BudgetLedger
   | ConversationStore
   | IdempotencyKeys
   | ModelGateway
@@ -165,11 +171,13 @@ const make = <E, R>(options: Options<E, R>) => {
   )
   const prices: Layer.Layer<never, MisdeclaredPrice> =
     options.prices === undefined ? Layer.empty : DeclaredPriceBook.layer(options.prices)
+  const budgets: Layer.Layer<never> =
+    options.budgets === undefined ? Layer.empty : Layer.succeed(BudgetBook, options.budgets)
   const runtime = LocalAgentRuntime.layer.pipe(
     Layer.provideMerge(Layer.merge(LocalApprovalDesk.layer, LocalAuthorizationDesk.layer)),
     Layer.provideMerge(OpenQuestions.layer),
     Layer.provideMerge(agents),
-    Layer.provide(prices),
+    Layer.provide(Layer.merge(prices, budgets)),
     Layer.provide(
       options.policy === undefined ? Layer.empty : Layer.succeed(PermissionPolicy, options.policy)
     ),

@@ -2,6 +2,7 @@
 import { Context } from "effect"
 import type { NodeListener, WebHandler } from "../../http/server/MountedServer.ts"
 
+/** The HTTP API of a service: its own server, and the API to mount in another one. */
 export interface HttpMethods {
   /** The address of the server, for example `http://127.0.0.1:8080`; undefined if there is no server. */
   readonly url: string | undefined

@@ -6,6 +6,7 @@ import { getHeapStatistics } from "node:v8"
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { withDefaults } from "../../../src/value/PlainObject.ts"
 import { BlobBounds } from "../../../services/BlobStore.ts"
+import { ofSoleWriter, StorePace } from "../../../services/StorePace.ts"
 import type { AgentMemories } from "../../../services/AgentMemory.ts"
 import type { Stores as DurableStores } from "../../../services/Stores.ts"
 import * as GatewayAgentMemory from "../../memory/GatewayAgentMemory.ts"
@@ -30,6 +31,7 @@ export type Stores = DurableStores | AgentMemories
 
 /** A driver, which is an optional peer dependency, is not installed. */
 export class DriverMissing extends Schema.TaggedError<DriverMissing>()("DriverMissing", {
+  /** The command that installs it. */
   message: Schema.String
 }) {}
 
@@ -63,6 +65,7 @@ const memories = Layer.merge(ActorMemories.layer(GatewayAgentMemory.layer), swee
 
 /** Stores in memory, which are gone with the process. */
 export const ephemeral: Layer.Layer<Stores> = memories.pipe(
+  Layer.provideMerge(Layer.succeed(StorePace, ofSoleWriter)),
   Layer.provideMerge(EphemeralStores.layer),
   // A quarter of the heap: a unit has up to two bytes.
   Layer.provide(Layer.sync(StoredUnitsMax, () => getHeapStatistics().heap_size_limit / 8))

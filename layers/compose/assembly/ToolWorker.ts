@@ -16,6 +16,7 @@ import * as ToolQueueWorker from "../../runtime/queue/ToolQueueWorker.ts"
 
 type Family = LocalToolRegistry.Family<unknown, unknown>
 
+/** The tools that a worker runs for the queue, and what they may do. */
 export interface Options<Families extends ReadonlyArray<Family>> extends Pick<
   WorkerOptions,
   "capabilities" | "consumer_name_suffix" | "provider"

@@ -49,7 +49,8 @@ const decided = (
   rules: ApprovalRules,
   approval: Approval
 ): Effect.Effect<AnyDecision | undefined, InvalidInput> => {
-  const refused = (message: string) => Effect.fail(new InvalidInput({ field: "rules", message }))
+  const refused = (message: string) =>
+    Effect.fail(new InvalidInput({ field: "rules", reason: message }))
   const given: unknown = rules
   if (typeof given !== "function" && (!isObject(given) || Array.isArray(given))) {
     return refused("Expected decisions by the names of tools, or a function of the question")

@@ -58,12 +58,17 @@ type Optional = "deliveries" | "events" | "groups" | "layer" | "over" | "tools"
 
 /** The members of a feature, of which only the name is required: what is absent, it does not have. */
 export interface FeatureMembers extends Omit<AnyFeature, Optional> {
+  /** Its operations, over HTTP and by methods (`of`). Absent = none. */
   readonly groups?: AnyFeature["groups"]
+  /** Its tools. An agent has those that its own list names. Absent = none. */
   readonly tools?: AnyFeature["tools"]
+  /** Handlers of its topics of the outbox. Absent = none. */
   readonly deliveries?: AnyFeature["deliveries"]
+  /** What events of its types cause, and its topics of the outbox that are such events. Absent = none. */
   readonly events?: Partial<AnyFeature["events"]>
   /** Its services over the stores of a runtime, of either kind: the same Layer over `Rows` for both. */
   readonly layer?: Layer.Layer<never, StartError, FeatureNeeds>
+  /** What it runs as long as the runtime does, such as a sweep. Absent = nothing. */
   readonly over?: AnyFeature["over"]
 }
 

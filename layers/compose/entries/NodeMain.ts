@@ -25,7 +25,10 @@ const interrupted = 130
  */
 export const run = <A, E>(
   program: Effect.Effect<A, E>,
-  options: { readonly disableErrorReporting?: boolean } = {}
+  options: {
+    /** True = a failure of the program is not printed. Absent = it is. */
+    readonly disableErrorReporting?: boolean
+  } = {}
 ): void => {
   let first: keyof typeof codes | undefined
   let first_at = 0

@@ -7,8 +7,9 @@ import * as NodeCrypto from "@effect/platform-node-shared/NodeCrypto"
 import { Effect, Layer, Option } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
+import type { Guard } from "../../../src/agent/Guard.ts"
 import type { MisdeclaredPrice, PriceTable } from "../../../src/cost/PriceTable.ts"
-import type { Conversation } from "../../../src/conversation/Conversation.ts"
+import type { ConversationItem } from "../../../src/conversation/Conversation.ts"
 import type { ToolGraph } from "../../../src/graph/ToolGraph.ts"
 import { graphAgent } from "../../../src/graph/ToolGraph.ts"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
@@ -23,7 +24,7 @@ import type { Judge } from "../../../src/replay/PolicyDryRun.ts"
 import { PolicyDryRun } from "../../../src/replay/PolicyDryRun.ts"
 import { RunNotFound } from "../../../src/run/RunCommand.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
-import { AgentDirectory } from "../../../services/AgentDirectory.ts"
+import { AgentDirectory, DeclaredGuards } from "../../../services/AgentDirectory.ts"
 import { BlobStore } from "../../../services/BlobStore.ts"
 import { ConversationStore } from "../../../services/ConversationStore.ts"
 import type { ModelGateway } from "../../../services/ModelGateway.ts"
@@ -34,6 +35,7 @@ import { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import { Tokenizer } from "../../../services/Tokenizer.ts"
 import { validatePolicyFor, validatePolicy } from "../../runtime/tool/GovernedInvoker.ts"
 import * as DeclaredPriceBook from "../../runtime/directory/DeclaredPriceBook.ts"
+import type { Branch } from "../../../src/run/Branch.ts"
 import { loadPast } from "../../runtime/actor/History.ts"
 import * as LocalAgentDirectory from "../../runtime/directory/LocalAgentDirectory.ts"
 import * as LocalToolRegistry from "../../runtime/directory/LocalToolRegistry.ts"
@@ -61,6 +63,8 @@ export interface App<E = unknown, R = unknown> extends LocalToolRegistry.Sources
   readonly prices?: PriceTable | undefined
   /** Absent = the categories of the tools decide. */
   readonly policy?: Policy | undefined
+  /** Its guards, which count in the definitions of agents. None is asked. */
+  readonly guards?: ReadonlyArray<Guard> | undefined
   /** The roles that the application declares. */
   readonly roles?: Readonly<Record<string, RoleRights>> | undefined
 }
@@ -101,6 +105,7 @@ export const directoryOf = <E, R>(app: App<E, R>) =>
   ).pipe(
     Layer.provideMerge(LocalToolRegistry.layerFrom(app)),
     Layer.provideMerge(pricesOf(app.prices)),
+    Layer.provide(Layer.succeed(DeclaredGuards, app.guards ?? [])),
     Layer.provideMerge(Layer.effect(DeclaredRoles, declaredRoles(app.roles ?? {}, "roles"))),
     Layer.provideMerge(crypto)
   )
@@ -129,22 +134,24 @@ const reachedTimeLimit = (entries: ReadonlyArray<JournalEntry>): boolean =>
   )
 
 /** The conversation as the run saw it. */
-const pastOf = Effect.fnUntraced(function* (run: RunId) {
+const pastOf = Effect.fnUntraced(function* (run: RunId, branch: Branch | undefined) {
   const reader = yield* RunReader
   const tasks = yield* TaskStore
   const directory = yield* AgentDirectory
   const tokenizer = yield* Tokenizer
   const { address, conversation, ordinal, tenant } = yield* reader.head(run)
-  const spec = directory.get(address.agent)?.spec
+  const { guards, spec } = directory.get(address.agent) ?? {}
   return yield* loadPast(
     { reader, tasks },
     {
       tenant,
       conversation,
       ordinal,
+      branch,
       cut: undefined,
       tokens_max: spec?.history_tokens_max ?? 0,
-      measure: (text) => tokenizer.count(text, spec?.model)
+      measure: (text) => tokenizer.count(text, spec?.model),
+      guards
     }
   )
 })
@@ -168,7 +175,7 @@ const replayThroughGate = Effect.fnUntraced(function* (
     return model === undefined && reachedTimeLimit(recording.entries) ? "clock" : undefined
   })()
   if (skipped !== undefined) return { gate: skipped, changed }
-  const past = yield* pastOf(run)
+  const past = yield* pastOf(run, recording.accepted.branch)
   const blobs = Option.getOrUndefined(yield* Effect.serviceOption(BlobStore))
   const files = blobs === undefined ? undefined : new PromptFiles(blobs)
   const gate = yield* Effect.provide(
@@ -211,8 +218,11 @@ export const replay = Effect.fnUntraced(function* <E = never, R = never>(
 const allRuns = Effect.fnUntraced(function* (tenant: Tenant) {
   const conversations = yield* ConversationStore
   const tasks = yield* TaskStore
-  const all = yield* everyItem(page_max, (last: Conversation | undefined) =>
-    conversations.list(tenant, page_max, last?.id)
+  const all = yield* everyItem(page_max, (last: ConversationItem | undefined) =>
+    Effect.map(
+      conversations.list({ tenant, limit: page_max, after: last?.cursor }),
+      ({ items }) => items
+    )
   )
   const runs: Array<RunId> = []
   for (const { id } of all) {

@@ -13,19 +13,19 @@ import { ConfigProvider, Context, Effect, Layer, References, Scope, Stream, Trac
 import type { FeedItem } from "../../../services/AgentRuntime.ts"
 import type { ModelGateway } from "../../../services/ModelGateway.ts"
 import type { PrincipalInput } from "../../../src/principal/Principal.ts"
-import type { AnySchema, Decoded } from "../../../src/tool/ToolCodec.ts"
+import type { AnySchema } from "../../../src/tool/ToolCodec.ts"
 import type * as LocalToolRegistry from "../../runtime/directory/LocalToolRegistry.ts"
 import type { ModelChoice } from "../../model/providers/ChosenModels.ts"
-import type { Answer, AnswerWith, Wait } from "../promises/Answer.ts"
+import type { Wait } from "../promises/Answer.ts"
 import * as EmbeddedHttp from "../promises/EmbeddedHttp.ts"
 import type { MethodOf } from "../promises/DerivedMethods.ts"
 import type { EffectsOf as FeatureEffectsOf } from "../promises/FeatureMethods.ts"
 import { featureMethods } from "../promises/FeatureMethods.ts"
-import type { AnySend, NodeService } from "../promises/NodeService.ts"
+import type { NodeService, Sent, StreamedRun } from "../promises/NodeService.ts"
+import type { AnswerTo, PartTo, SendTo, ToAgent } from "../promises/SendTo.ts"
 import { AddedGroups } from "../../service/AddedGroups.ts"
 import type { AnyFeature, Ports, StorePorts } from "../options/Feature.ts"
 import type { Options } from "../options/ServiceOptions.ts"
-import type { RunPart, RunPartWith } from "../promises/RunStream.ts"
 import * as ServiceMethods from "../promises/ServiceMethods.ts"
 import type { Services, StartError } from "../promises/StartedLayer.ts"
 import * as StartedLayer from "../promises/StartedLayer.ts"
@@ -57,43 +57,27 @@ export type EffectWait = Omit<Wait, "signal">
 /** `NodeService` in Effect: the same arguments, refusals and results, with typed errors; waits end by interruption. */
 export interface TroupeService extends Methods, HttpMethods {
   /** Sends a message. The message is durable when this succeeds, and is handled afterwards. */
-  readonly send: <ContextSchema extends AnySchema>(
-    message: AnySend<ContextSchema>,
+  send<To extends ToAgent = string, S extends AnySchema = never>(
+    message: SendTo<{}, To, S>,
     by?: PrincipalInput
-  ) => Effect.Effect<Awaited<ReturnType<NodeService["send"]>>, SendError>
+  ): Effect.Effect<Sent, SendError>
   /** Sends a message and waits for the end of its run or for its first question. The sending itself cannot be interrupted. */
-  readonly ask: {
-    <S extends AnySchema, ContextSchema extends AnySchema>(
-      message: AnySend<ContextSchema> & { readonly answer: S },
-      by?: PrincipalInput,
-      wait?: EffectWait
-    ): Effect.Effect<AnswerWith<Decoded<S>>, AskError>
-    <ContextSchema extends AnySchema>(
-      message: AnySend<ContextSchema>,
-      by?: PrincipalInput,
-      wait?: EffectWait
-    ): Effect.Effect<Answer, AskError>
-  }
+  ask<To extends ToAgent = string, S extends AnySchema = never>(
+    message: SendTo<{}, To, S>,
+    by?: PrincipalInput,
+    wait?: EffectWait
+  ): Effect.Effect<AnswerTo<S>, AskError>
   /** Waits as `ask` does, for a run whose message was sent before. */
-  readonly result: {
-    <S extends AnySchema>(
-      run: string,
-      by: PrincipalInput | undefined,
-      wait: EffectWait & { readonly answer: S }
-    ): Effect.Effect<AnswerWith<Decoded<S>>, ResultError>
-    (run: string, by?: PrincipalInput, wait?: EffectWait): Effect.Effect<Answer, ResultError>
-  }
-  /** Sends the message when the stream is run, and goes on until its run has ended. */
-  readonly stream: {
-    <S extends AnySchema, ContextSchema extends AnySchema>(
-      message: AnySend<ContextSchema> & { readonly answer: S },
-      by?: PrincipalInput
-    ): Stream.Stream<RunPartWith<Decoded<S>>, StreamError>
-    <ContextSchema extends AnySchema>(
-      message: AnySend<ContextSchema>,
-      by?: PrincipalInput
-    ): Stream.Stream<RunPart, StreamError>
-  }
+  result<S extends AnySchema = never>(
+    run: string,
+    by?: PrincipalInput,
+    wait?: EffectWait & { readonly answer?: S }
+  ): Effect.Effect<AnswerTo<S>, ResultError>
+  /** Sends the message when the stream is run, or takes up a run that was sent before, and goes on until the run has ended. */
+  stream<To extends ToAgent = string, S extends AnySchema = never>(
+    message: SendTo<{}, To, S> | (StreamedRun & { readonly answer?: S }),
+    by?: PrincipalInput
+  ): Stream.Stream<PartTo<S>, StreamError>
   /** The methods of a feature of this runtime. Throws InvalidInput for a feature that its options do not have. */
   readonly of: <F extends AnyFeature<unknown>>(feature: F) => FeatureEffects<F>
   /** Everything that happens in a conversation or a run, from its start. */
@@ -125,15 +109,22 @@ export interface LayerOptions extends Omit<Options, ListOptions | LayerName> {
   readonly tools?: ReadonlyArray<LocalToolRegistry.Family<unknown, unknown>>
   /** Tools that `tools` may replace by ones with the same plain name: families, and plugins, which are families under a manifest. */
   readonly shared?: ReadonlyArray<LocalToolRegistry.Shared<unknown, unknown>>
+  /** Handlers of topics of the outbox, each topic once. Absent = none. */
   readonly deliveries?: ReadonlyArray<Effect.Effect<Delivery, unknown, unknown>>
+  /** Ways to reach people beside `in_app`, such as e-mail. Absent = none. */
   readonly channels?: ReadonlyArray<Effect.Effect<Channel, unknown, unknown>>
+  /** Operations, tables, tools and event handlers of the application. Absent = none. */
   readonly features?: ReadonlyArray<AnyFeature<unknown>>
+  /** The model of every agent that names none; several are tried in their order. Or a Layer of `ModelGateway`. */
   readonly model:
     | ModelChoice
     | ReadonlyArray<ModelChoice>
     | Layer.Layer<ModelGateway, unknown, unknown>
+  /** A Layer that sets the `Tokenizer`. Absent = tokens are estimated from the length of a text. */
   readonly tokenizer?: Layer.Layer<never, unknown, unknown>
+  /** A Layer of services that take the place of the runtime's own. Absent = none. */
   readonly ports?: Layer.Layer<never, unknown, unknown>
+  /** A Layer that takes messages in from outside, such as Slack's. Absent = none. */
   readonly ingress?: Layer.Layer<never, unknown, unknown>
 }
 

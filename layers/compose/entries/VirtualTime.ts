@@ -1,6 +1,6 @@
 /**
- * A started service whose clock stands still until a test moves it, so that a wait of an hour takes a second: what the
- * runtime does every few seconds happens all the same. Programs in Effect build `Troupe.layer` under `TestClock` of
+ * A started service whose clock stands still until a test moves it. It sleeps until the next thing is due: a month without any
+ * takes seconds. Programs in Effect build `Troupe.layer` under `TestClock` of
  * `effect/testing` instead.
  */
 import { Duration, Effect, Layer, Option } from "effect"
@@ -10,6 +10,7 @@ import type { NodeService } from "../promises/NodeService.ts"
 import type { Options } from "../options/ServiceOptions.ts"
 import { serviceOf } from "../promises/StartedService.ts"
 import * as StartedLayer from "../promises/StartedLayer.ts"
+import * as VirtualClock from "./VirtualClock.ts"
 
 export interface VirtualService extends NodeService {
   /** Moves the clock forward. Everything that is due by then happens, in order, before this resolves. */
@@ -25,7 +26,7 @@ const advance = (by: unknown): Effect.Effect<void, InvalidInput> => {
     : Effect.fail(
         new InvalidInput({
           field: "by",
-          message:
+          reason:
             'Expected a time that ends and is not negative: milliseconds, a Duration, or a text such as "5 minutes"'
         })
       )
@@ -37,7 +38,7 @@ const failIfStored = (options: object): void => {
   if (store === undefined || store === "ephemeral") return
   throw new InvalidInput({
     field: "store",
-    message: "a virtual clock has none: it would write times of 1970 into the store"
+    reason: "a virtual clock has none: it would write times of 1970 into the store"
   })
 }
 
@@ -47,7 +48,7 @@ const failIfStored = (options: object): void => {
  */
 export const startVirtual = async (options: Omit<Options, "store">): Promise<VirtualService> => {
   failIfStored(options)
-  const layer = StartedLayer.layer(options).pipe(Layer.provideMerge(TestClock.layer()))
+  const layer = StartedLayer.layer(options).pipe(Layer.provideMerge(VirtualClock.layer))
   const { run, service } = await serviceOf(layer)
   return { ...service, advance: (by) => run(advance(by)) }
 }

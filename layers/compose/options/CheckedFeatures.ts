@@ -148,11 +148,12 @@ const operationFault = (key: string, operation: Operation, declared: DeclaredRol
 
 /** What every store has in the schema `troupe` but the lists of migrations: no feature makes a table of such a name. */
 const of_every_store: ReadonlySet<string> = new Set(
-  `access_tokens agent_tasks approvals authorizations blob_shares blob_totals blob_uses blobs call_records channel_bindings
+  `access_tokens agent_tasks approvals authorizations blob_shares blob_totals blob_uses blobs budget_accounts
+  budget_holds call_records channel_bindings
   conversation_messages conversations dead_letters digest_items erasures event_inbox feature_tables idempotency_keys
   mcp_pin_changes mcp_pins memory_canonical_texts memory_rows memory_scopes memory_words notice_preferences notices outbox
-  outbox_keys outbox_place processes quarantine run_details run_events run_pairs runs tool_messages tool_stops tool_workers
-  turn_costs unknown_calls`.split(/\s+/)
+  outbox_keys outbox_place processes quarantine question_posts run_details run_events run_pairs runs tool_messages tool_stops
+  tool_workers turn_costs unknown_calls`.split(/\s+/)
 )
 
 const isOfEveryStore = (name: string): boolean =>
@@ -266,19 +267,20 @@ export const checkFeatures = Effect.fnUntraced(function* (
     const field = `features.${at}`
     yield* Effect.mapError(
       read(feature, field),
-      (error) => new InvalidInput({ field: error.field, message: `${of}: ${error.message}` })
+      ({ field, reason }) => new InvalidInput({ field, reason, owner: of })
     )
     const fault = featureFault(feature, declared)
     if (fault !== undefined) {
       return yield* new InvalidInput({
         field: `${field}.${fault[0]}`,
-        message: `${of}: ${fault[1]}`
+        reason: fault[1],
+        owner: of
       })
     }
     for (const [member, each] of broughtBy(feature)) {
       if (taken.has(each)) {
-        const message = `${of} has the ${each}, which there is already`
-        return yield* new InvalidInput({ field: `${field}.${member}`, message })
+        const reason = `it has the ${each}, which there is already`
+        return yield* new InvalidInput({ field: `${field}.${member}`, reason, owner: of })
       }
       taken.add(each)
     }

@@ -3,8 +3,11 @@
  * `InvalidInput` and its field, and leaves no directory, no connection and no program behind.
  */
 import { Effect, Layer, Redacted, Schema } from "effect"
+import { guards_max, isGuard } from "../../../src/agent/Guard.ts"
 import { call_profiles } from "../../../src/call/CallTarget.ts"
 import { InvalidInput, shapeReader } from "../../../src/schema/InvalidInput.ts"
+import type { Budget } from "../../../src/cost/Budget.ts"
+import { Budgets, duplicateBudget } from "../../../src/cost/Budget.ts"
 import type { PriceTable } from "../../../src/cost/PriceTable.ts"
 import { compilePriceTable } from "../../../src/cost/PriceTable.ts"
 import { checkPolicyRoles } from "../../../src/permission/PolicyCheck.ts"
@@ -23,6 +26,7 @@ import type { Options } from "./ServiceOptions.ts"
 import {
   family,
   func,
+  isUrl,
   definedOptions,
   EventHandlersShape,
   is,
@@ -204,11 +208,23 @@ const fields = {
   model: Model.annotateKey({ messageMissingKey: `it is missing: ${what_models_are}` }),
   tokenizer: Schema.optionalKey(layer),
   policy: Schema.optionalKey(objectOf<Policy>("a policy: what `policyOf` makes")),
+  guards: Schema.optionalKey(
+    Schema.Array(is("a guard, as `Guard.make` makes it", isGuard)).check(
+      Schema.isMaxLength(guards_max)
+    )
+  ),
   prices: Schema.optionalKey(objectOf<PriceTable>("a price table")),
+  budgets: Schema.optionalKey(Budgets),
   store: Schema.optionalKey(Store),
   ports: Schema.optionalKey(layer),
   retention: Schema.optionalKey(Retention),
   customer_agents: Schema.optionalKey(Schema.Array(AgentName).check(Schema.isMaxLength(1_000))),
+  approval_url: Schema.optionalKey(
+    is<string>(
+      "a URL that begins with http:// or https:// and has {id} in it",
+      (value) => isUrl(value) && value.includes("{id}")
+    )
+  ),
   telemetry: Schema.optionalKey(Telemetry),
   observe: Schema.optionalKey(ObserversInput),
   channels: listOf(is("an Effect of a channel", Effect.isEffect)),
@@ -221,7 +237,7 @@ const fields = {
   in_flight_bytes_max: optionalBetween(memory_bytes_min, 2 ** 40)
 } satisfies Record<keyof Options, unknown>
 
-const read = shapeReader(Schema.Struct(fields))
+const read = shapeReader(Schema.Struct(fields), { owner: "start" })
 
 /** Checks the option `toolConfigs` alone. Fails with the first member that is wrong. */
 export const checkToolConfigs = (options: object) =>
@@ -233,12 +249,22 @@ export const checkToolConfigs = (options: object) =>
  */
 export const checkOptions = Effect.fnUntraced(function* (options: object) {
   const shape = yield* read(definedOptions(options), "")
-  const { agents, customer_agents = [], events, http, policy, prices, retention, store } = shape
+  const {
+    agents,
+    approval_url,
+    customer_agents = [],
+    events,
+    http,
+    policy,
+    prices,
+    retention,
+    store
+  } = shape
   const roles = yield* declaredRoles(definedOptions(shape.roles ?? {}), "roles")
   if (retention !== undefined && (store === undefined || store === "ephemeral")) {
     return yield* new InvalidInput({
       field: "retention",
-      message:
+      reason:
         "it needs a store with a directory or a server: an ephemeral one ends with its process"
     })
   }
@@ -247,11 +273,24 @@ export const checkOptions = Effect.fnUntraced(function* (options: object) {
     const { checkFeatures } = yield* Effect.promise(() => import("./CheckedFeatures.ts"))
     yield* checkFeatures(features, roles)
   }
-  for (const [index, spec] of agents.entries()) yield* decodeAgent(spec, index)
+  const { budgets = [] } = shape
+  const declared: Array<readonly [field: string, budget: Budget]> = budgets.map((budget, index) => [
+    `budgets[${index}]`,
+    budget
+  ])
+  for (const [index, spec] of agents.entries()) {
+    const decoded = yield* decodeAgent(spec, index)
+    for (const [nth, budget] of (decoded.spec.budgets ?? []).entries()) {
+      declared.push([`agents[${index}].budgets[${nth}]`, budget])
+    }
+  }
+  const duplicate = duplicateBudget(declared)
+  if (duplicate !== undefined) return yield* duplicate
   if (policy !== undefined) yield* checkPolicyRoles(yield* validatePolicy(policy), roles)
   if (prices !== undefined) yield* Effect.fromResult(compilePriceTable(prices))
   const checked = http === undefined ? undefined : checkHttp(http, customer_agents)
   return {
+    approval_url,
     customer_agents,
     events,
     roles,

@@ -85,7 +85,8 @@ const http = {
   ...listen,
   port: Schema.optionalKey(listen.port),
   tokens: Schema.Array(Schema.Struct(token)).check(Schema.isMaxLength(100_000)),
-  settings: Schema.optionalKey(objectOf("an object"))
+  settings: Schema.optionalKey(objectOf("an object")),
+  console: Schema.optionalKey(Schema.Boolean)
 } satisfies Record<keyof Http, unknown>
 
 const read = shapeReader(Schema.Struct(fields))
@@ -112,7 +113,7 @@ const checkCredentials = Effect.fnUntraced(function* (
       const field = `${list}.${index}`
       if (digests.has(digest)) {
         const message = "another credential has this digest"
-        return yield* new InvalidInput({ field: `${field}.sha256`, message })
+        return yield* new InvalidInput({ field: `${field}.sha256`, reason: message })
       }
       digests.add(digest)
       return {
@@ -139,7 +140,7 @@ const digestOf = Effect.fnUntraced(function* (
   { sha256: digest, token }: Pick<Token, "sha256" | "token">,
   field: string
 ) {
-  const wrong = (message: string) => new InvalidInput({ field, message })
+  const wrong = (message: string) => new InvalidInput({ field, reason: message })
   if ((digest === undefined) === (token === undefined)) {
     return yield* wrong("Expected either a token or its sha256")
   }
@@ -158,6 +159,7 @@ export const checkHttp = Effect.fnUntraced(function* (
   customer_agents: ReadonlyArray<AgentName>
 ) {
   const {
+    console: _console,
     port,
     settings = {},
     tokens,

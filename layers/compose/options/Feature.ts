@@ -61,7 +61,12 @@ export interface AnyFeature<Needs = FeatureNeeds> {
   /** Handlers of its topics of the outbox. */
   readonly deliveries: ReadonlyArray<Effect.Effect<RoomHandlers, unknown, unknown>>
   /** What events of its types cause, where the service takes events; and its topics of the outbox that are such events. */
-  readonly events: { readonly handlers: EventHandlers; readonly topics: ReadonlyArray<string> }
+  readonly events: {
+    /** What each type of event causes, by the type. */
+    readonly handlers: EventHandlers
+    /** Topics of its own outbox messages that are taken in as events. */
+    readonly topics: ReadonlyArray<string>
+  }
   /** The tables that its migrations make. Absent = none, or its Layer makes them. */
   readonly tables?: ReadonlyArray<AnyTable>
   /** The names of its tables without a column `tenant`: nothing keeps tenants apart in them. Absent = none. */

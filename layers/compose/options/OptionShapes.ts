@@ -24,10 +24,9 @@ export const family = is("what `tool`, `govern` or `remote` makes: an Effect", E
 export const layer = is("a Layer", Layer.isLayer)
 export const func = is("a function", (value) => typeof value === "function")
 export const text = Schema.String.check(Schema.isMinLength(1))
-export const url = is<string>(
-  "a URL that begins with http:// or https://",
-  (value) => typeof value === "string" && /^https?:\/\//i.test(value) && URL.canParse(value)
-)
+export const isUrl = (value: unknown): value is string =>
+  typeof value === "string" && /^https?:\/\//i.test(value) && URL.canParse(value)
+export const url = is<string>("a URL that begins with http:// or https://", isUrl)
 /** The longest timer, in ms. */
 export const int32_max = 2 ** 31 - 1
 export const between = (minimum: number, maximum: number) =>
@@ -93,14 +92,15 @@ export const Telemetry = Schema.Union([
     protocol: Schema.optionalKey(Schema.Literals(["http/protobuf", "http/json"])),
     service: Schema.optionalKey(text),
     attributes: Schema.optionalKey(pairs),
-    sdk: Schema.optionalKey(func)
+    sdk: Schema.optionalKey(func),
+    sql: Schema.optionalKey(Schema.Boolean)
   })
 ])
 
-/** An option that is undefined counts as absent. */
+/** An option that is undefined or null counts as absent. */
 export const definedOptions = (options: unknown): unknown =>
   isObject(options) && !Array.isArray(options)
-    ? Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+    ? Object.fromEntries(Object.entries(options).filter(([, value]) => (value ?? null) !== null))
     : options
 
 /** What types of events cause. */

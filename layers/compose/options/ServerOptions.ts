@@ -18,6 +18,7 @@ export interface Token {
   readonly principal: PrincipalInput
 }
 
+/** The HTTP API: its tokens, its port and its bounds. */
 export interface Http extends Timed<Partial<Listen>> {
   /**
    * The port of the service's own server, 0 to 65,535; 0 = any free port. Absent = no server: `nodeListener` and `handler` are
@@ -28,6 +29,8 @@ export interface Http extends Timed<Partial<Listen>> {
   readonly tokens: ReadonlyArray<Token>
   /** Bounds, and the host names that are served: the members of `HttpSettings`. Absent = its defaults. */
   readonly settings?: Timed<Partial<Omit<HttpSettings, "customer_agents">>>
+  /** Whether the console is served at `/console`, for people with a token and the right `inspect`. Absent = no. */
+  readonly console?: boolean
 }
 
 export interface Options {

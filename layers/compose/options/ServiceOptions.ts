@@ -1,9 +1,11 @@
 /** The options of a start. */
 import type { Effect, Layer } from "effect"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
+import type { Guard } from "../../../src/agent/Guard.ts"
 import type { ToolGraph } from "../../../src/graph/ToolGraph.ts"
 import type { RoleRights } from "../../../src/principal/Rights.ts"
 import type { Policy } from "../../../src/permission/Policy.ts"
+import type { Budget } from "../../../src/cost/Budget.ts"
 import type { PriceTable } from "../../../src/cost/PriceTable.ts"
 import type { Time, Timed } from "../../../src/value/Times.ts"
 import type { McpOptions } from "../../../src/mcp/McpServer.ts"
@@ -45,6 +47,7 @@ export interface BindTo {
   readonly recipient: string
 }
 
+/** Which events the service takes in, and which agent they tell. */
 export interface EventOptions {
   /** The name of an agent of this process; another one rejects the start. */
   readonly agent: string
@@ -63,16 +66,23 @@ export interface EventOptions {
  * `ephemeral`: in memory, and gone with the process. `directory`: PGlite, for one process at a time; needs the packages
  * `@electric-sql/pglite` and `@effect/sql-pg`. `postgres`: a connection URL and settings of its client; needs `@effect/sql-pg`.
  */
-export type Store = "ephemeral" | { readonly directory: string } | Timed<PostgresStore>
+export type Store =
+  | "ephemeral"
+  | {
+      /** The path of the directory, which is made if it is not there. */
+      readonly directory: string
+    }
+  | Timed<PostgresStore>
 
 /** Services that the runtime provides to tools which need them. */
 export type ToolServices = OutboxReader | OutboxReplayer | ToolQueue
 
 type ToolFamily = LocalToolRegistry.Family<unknown, ToolServices>
 
-export interface Options {
+/** What a service is started with. */
+export interface Options<Known extends ReadonlyArray<AgentSpec> = ReadonlyArray<AgentSpec>> {
   /** The agents of this process, as `AgentSpec.make` and `agent` make them; each name once. */
-  readonly agents: ReadonlyArray<AgentSpec>
+  readonly agents: Known
   /**
    * Agents that are graphs of tools: loaded, or as texts of YAML (needs the package `yaml`) or JSON. Each becomes an agent with
    * the graph's name, which answers by running the graph and calls no model. Absent = none.
@@ -131,11 +141,23 @@ export interface Options {
    */
   readonly policy?: Policy
   /**
+   * Guards of texts, as `Guard.make` makes them: each judges messages, results or answers of all agents or of some, and they are
+   * asked in this order, before the `guards` of an `agent`. At most 16, of different names. Absent = none.
+   * @see layers/runtime/README.md
+   */
+  readonly guards?: ReadonlyArray<Guard>
+  /**
    * The prices of models, which agents with a `cost_max` need. The start rejects if an entry cannot be right. Absent = nothing is
    * costed.
    * @see src/cost/README.md
    */
   readonly prices?: PriceTable
+  /**
+   * What all agents may use per customer, conversation, agent or tenant, and hour, day, week, month or for ever:
+   * `{ name: "daily", scope: "customer", period: "day", calls: 20 }`. At most 32, beside those of single agents. Absent = none.
+   * @see src/cost/README.md
+   */
+  readonly budgets?: ReadonlyArray<Budget>
   /**
    * `{ directory }`: PGlite in the process, one process a directory. `{ postgres: "postgres://..." }`: a server, with settings of
    * its client. Absent = `"ephemeral"`: in memory, and gone with the process.
@@ -156,8 +178,14 @@ export interface Options {
   /** The names of the agents that customers may talk to. Absent = none: whoever is only a `customer` is refused. */
   readonly customer_agents?: ReadonlyArray<string>
   /**
+   * Where people see a question, such as `"https://desk.example/approvals/{id}"`: each approval has this address as its `url`,
+   * with its own id in the place of `{id}`. Absent = approvals have only `link`, their path in the API.
+   */
+  readonly approval_url?: string
+  /**
    * Roles of the application, by names of its own: `{ auditor: { inspect: "all", decide: "named" } }` has these rights of every
-   * service, with these reaches, and no others. At most 32, lower-case; none is called like a role that there is. Absent = none.
+   * service, with these reaches, and no others; with `actFor: { customer: ["send", "follow"] }` it acts so for customers. At most
+   * 32, lower-case; none is called like a role that there is. Absent = none.
    * @see src/permission/README.md
    */
   readonly roles?: Readonly<Record<string, RoleRights>>

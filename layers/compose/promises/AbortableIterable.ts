@@ -4,6 +4,7 @@
  */
 import { Stream } from "effect"
 import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
+import { unknownMember } from "../../../src/schema/PeerNames.ts"
 import type { Following } from "./Answer.ts"
 import { isSignal } from "./Waiting.ts"
 
@@ -70,15 +71,18 @@ class AbortableIterator<A> implements AsyncIterator<A, void> {
 const signalOf = (given: unknown): AbortSignal | InvalidInput | undefined => {
   if (given === undefined) return undefined
   if (typeof given !== "object" || given === null) {
-    return new InvalidInput({ field: "following", message: "Expected an object with signal" })
+    return new InvalidInput({ field: "following", reason: "Expected an object with signal" })
   }
   const stray = Object.keys(given).find((name) => name !== "signal")
   if (stray !== undefined) {
-    return new InvalidInput({ field: `following.${stray}`, message: "there is no such member" })
+    return new InvalidInput({
+      field: `following.${stray}`,
+      reason: unknownMember(stray, ["signal"])
+    })
   }
   const { signal } = given as { readonly signal?: unknown }
   if (signal === undefined || isSignal(signal)) return signal
-  return new InvalidInput({ field: "following.signal", message: "Expected an AbortSignal" })
+  return new InvalidInput({ field: "following.signal", reason: "Expected an AbortSignal" })
 }
 
 /**

@@ -9,7 +9,9 @@ import type { RunEnded } from "../../../src/run/RunEvent.ts"
 
 /** The end of a run. */
 export interface Ended extends RunEnded {
+  /** The id of the run. */
   readonly run: string
+  /** The id of its conversation: a next message there goes on with it. */
   readonly conversation: string
   /** Why the run did not complete, in a sentence for an operator, if the runtime knows. */
   readonly detail?: string
@@ -21,8 +23,11 @@ export interface Ended extends RunEnded {
 
 /** The run has not ended: people have to act first, with `decide` and `settle`. `result(run)` waits again. */
 export interface Awaiting {
+  /** People have to act before the run goes on. */
   readonly status: "awaiting_approval"
+  /** The id of the run. */
   readonly run: string
+  /** The id of its conversation. */
   readonly conversation: string
   /** The run's open questions, oldest first. */
   readonly approvals: ReadonlyArray<Approval>
@@ -30,10 +35,13 @@ export interface Awaiting {
   readonly client_calls: ReadonlyArray<ClientCall>
   /** The run's calls whose outcome is unknown; an operator settles them. */
   readonly unknown: ReadonlyArray<string>
+  /** None: the run has no answer yet. */
   readonly text?: undefined
+  /** None: the run has not failed. */
   readonly detail?: undefined
 }
 
+/** What a wait ends with: the run's end, or what it waits for people with. `status` tells them apart. */
 export type Answer = Ended | Awaiting
 
 type PartialDeep<A> =
@@ -55,20 +63,38 @@ interface Complete {
  * `answer_unfit`.
  */
 export type EndedWith<A> =
-  | (Ended & Complete & { readonly value: A })
-  | (Ended & { readonly status: "failed" | "cancelled"; readonly value?: undefined })
+  | (Ended &
+      Complete & {
+        /** The decoded answer. */
+        readonly value: A
+      })
+  | (Ended & {
+      /** The run has no answer: it failed or was cancelled. */
+      readonly status: "failed" | "cancelled"
+      /** None: the run has no answer. */
+      readonly value?: undefined
+    })
 
-export type AnswerWith<A> = EndedWith<A> | (Awaiting & { readonly value?: undefined })
+/** As `Answer`, with the decoded `value` of a complete run. */
+export type AnswerWith<A> =
+  | EndedWith<A>
+  | (Awaiting & {
+      /** None: the run has no answer yet. */
+      readonly value?: undefined
+    })
 
 /**
  * The run is complete, and its answer fits the JSON Schema but not what only the code of the schema checks, such as a refinement.
  * The model is not asked again.
  */
 export class AnswerUnfit extends Schema.TaggedError<AnswerUnfit>()("AnswerUnfit", {
+  /** The id of the run. */
   run: Schema.String,
+  /** The id of its conversation. */
   conversation: Schema.String,
   /** Why it does not fit. */
   problem: Schema.String,
+  /** The answer as the model wrote it. */
   text: Schema.String
 }) {
   override get message(): string {
@@ -76,6 +102,7 @@ export class AnswerUnfit extends Schema.TaggedError<AnswerUnfit>()("AnswerUnfit"
   }
 }
 
+/** How long to wait, and what happens to the run if the wait ends early. */
 export interface Wait {
   /** Aborting it ends the wait, which rejects with the signal's reason. */
   readonly signal?: AbortSignal
@@ -93,8 +120,11 @@ export interface Following {
 
 /** The wait timed out before its run ended. `result(run)` waits again. */
 export class WaitTimedOut extends Schema.TaggedError<WaitTimedOut>()("WaitTimedOut", {
+  /** The id of the run, which goes on. */
   run: Schema.String,
+  /** The id of its conversation. */
   conversation: Schema.String,
+  /** How long was waited, in ms. */
   timeout_ms: Schema.Int
 }) {
   override get message(): string {

@@ -34,7 +34,7 @@ export const intakeOf = Effect.fnUntraced(function* (
   if (Object.keys(handlers).length === 0) {
     return yield* new InvalidInput({
       field: "events.handlers",
-      message: "Expected a handler of some type of event, here or in a feature"
+      reason: "Expected a handler of some type of event, here or in a feature"
     })
   }
   return { ...events, agent, handlers, topics: features.flatMap((each) => each.events.topics) }

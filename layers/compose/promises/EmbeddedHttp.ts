@@ -10,7 +10,7 @@ import { Served } from "../assembly/ServedHttp.ts"
 const noHttp = () =>
   new InvalidInput({
     field: "http",
-    message: "start was not given `http: { tokens }`, which says who may call the API"
+    reason: "start was not given `http: { tokens }`, which says who may call the API"
   })
 
 /** For a service that was started without HTTP: what is mounted fails with that reason at its first request. */

@@ -49,7 +49,7 @@ export const featureMethods = (
     if (before !== undefined) return before
     if (!feature.groups.every((group) => known.has(group))) {
       const message = `the start was not given the feature ${JSON.stringify(feature.name)}`
-      throw new InvalidInput({ field: "feature", message })
+      throw new InvalidInput({ field: "feature", reason: message })
     }
     const effects = feature.groups.flatMap((group) => Object.entries(group.effects))
     const methods = performed(

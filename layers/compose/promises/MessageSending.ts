@@ -9,6 +9,9 @@ import { isLimitedToOwn } from "../../../src/principal/Rights.ts"
 import type { Message } from "../../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../../services/AgentRuntime.ts"
 import { recipient } from "../../service/MessageEffects.ts"
+import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
+import { inTraceOf } from "../../../src/run/Nesting.ts"
+import { defined } from "../../../src/value/PlainObject.ts"
 import { isObject } from "../options/OptionShapes.ts"
 
 /** A customer may send only to agents for customers, in conversations that it began with one. */
@@ -35,10 +38,19 @@ const hasBaggage = (message: Partial<Message>): boolean => "baggage" in message
 const isForHolder = ({ agent, conversation }: Partial<Message>): boolean =>
   agent === undefined && conversation !== undefined
 
+/** Whether the message replaces a run, and names neither its conversation nor an agent, with which it would begin one. */
+const isOfNone = ({ agent, conversation, replaces }: Partial<Message>): boolean =>
+  replaces !== undefined && conversation === undefined && agent === undefined
+
+const lacksConversation = new InvalidInput({
+  field: "message.conversation",
+  reason: "it is missing: give that of the run in `replaces`"
+})
+
 const toHolder = (message: Message, by: Principal) =>
   Effect.map(
     AgentRuntime.use(({ currentAgent }) =>
-      currentAgent(message.conversation as ConversationId, by)
+      currentAgent(message.conversation as ConversationId, by, message.replaces)
     ),
     (agent): Message => ({ ...message, agent })
   )
@@ -48,10 +60,22 @@ const sendRead = (message: Message, by: Principal) =>
     ? Effect.flatMap(Entries.messageWithBaggage(message, "message"), (read) => send(read, by))
     : send(message, by)
 
-/** Sends a message. */
+const hasTrace = (message: object): boolean => "traceparent" in message || "tracestate" in message
+
+const sendHeld = (message: Message, by: Principal) => {
+  if (looksAs(message, isOfNone)) return Effect.fail(lacksConversation)
+  return looksAs(message, isForHolder)
+    ? Effect.flatMap(toHolder(message, by), (given) => sendRead(given, by))
+    : sendRead(message, by)
+}
+
+/** Sends a message, in the trace that it names, if it names one. */
 export const sendMessage = (message: Message, who: Principal) =>
-  Effect.flatMap(Entries.entitled(who, "send"), (by) =>
-    looksAs(message, isForHolder)
-      ? Effect.flatMap(toHolder(message, by), (given) => sendRead(given, by))
-      : sendRead(message, by)
-  )
+  Effect.flatMap(Entries.entitled(who, "send"), (by) => {
+    if (!looksAs(message, hasTrace)) return sendHeld(message, by)
+    const { traceparent, tracestate, ...rest } = message as Message & Record<string, unknown>
+    return Effect.flatMap(
+      Entries.traceHeaders(defined({ traceparent, tracestate }), "message"),
+      (headers) => inTraceOf(headers)(sendHeld(rest, by))
+    )
+  })

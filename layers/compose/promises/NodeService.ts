@@ -1,13 +1,12 @@
 /** The service that `start` of `troupe/embed` returns, and the messages that it takes. */
-import type { ContextInput, DeclaredAgent } from "../../../src/agent/DeclaredAgent.ts"
 import type { Approval } from "../../../src/approval/Approval.ts"
 import type { PrincipalInput } from "../../../src/principal/Principal.ts"
-import type { PartInput } from "../../../src/conversation/Part.ts"
 import type { ReceivedEvent } from "../../../src/delivery/IncomingEvent.ts"
+import type { QueuedBehind } from "../../../src/run/QueuedBehind.ts"
 import type { FeedItem } from "../../../services/AgentRuntime.ts"
-import type { AnySchema, Decoded } from "../../../src/tool/ToolCodec.ts"
-import type { Answer, AnswerWith, Following, Wait } from "./Answer.ts"
-import type { RunPart, RunPartWith } from "./RunStream.ts"
+import type { AnySchema } from "../../../src/tool/ToolCodec.ts"
+import type { Following, Wait } from "./Answer.ts"
+import type { AnswerTo, PartTo, SendTo, ToAgent } from "./SendTo.ts"
 import type { AnyFeature } from "../options/Feature.ts"
 import type { EffectsOf } from "./FeatureMethods.ts"
 import type { HttpMethods } from "../assembly/ServedHttp.ts"
@@ -30,49 +29,15 @@ import type * as TokenOperations from "../../../src/operation/TokenOperations.ts
 import type * as ToolOperations from "../../../src/operation/ToolOperations.ts"
 import type { PublishedEvent } from "./MethodShapes.ts"
 
-export interface Send {
-  /** Absent, in a conversation = the agent that it was handed over to, or else the one that got its last message. */
-  readonly agent?: string
-  /** The text of the message; may be empty if there are parts. */
-  readonly text: string
-  /**
-   * Images, audio, other files, and texts between them; 1 to 32 parts, which follow the text. Example:
-   * `{ type: "image", media_type: "image/png", data: bytes }`. Their bytes are kept in the store, and the journal refers to them
-   * by their digest.
-   */
-  readonly parts?: ReadonlyArray<PartInput>
-  /** Absent = a new conversation. */
-  readonly conversation?: string
-  /**
-   * Under one key a message is accepted once: a later one gives the same run, and is refused if it says something else. 1 to 200
-   * characters; a customer's keys are its own. Absent = each message is a new one.
-   */
-  readonly idempotency_key?: string
-  /**
-   * The header `baggage` of the request that led to this message, as a run's tool sent it to another platform: the new run is
-   * nested in that run. At most 8,192 characters. Absent = it is not nested.
-   */
-  readonly baggage?: string
-  /**
-   * The schema of the answer, which has to be an object: an Effect Schema or any Standard Schema (zod, valibot). It is journaled
-   * as JSON Schema, at most 65,536 characters. Absent = any text is a valid answer.
-   */
-  readonly answer?: AnySchema
-  /**
-   * Data for the agent and the tools of the run, which the model does not see: a JSON object of at most 16,384 characters. It is
-   * journaled, except for members that a schema makes `Redacted`. It has to fit the `context` that the agent and its tools
-   * declare.
-   */
-  readonly context?: Readonly<Record<string, unknown>>
-}
+export type { Send } from "./SendTo.ts"
 
-/** A message to an agent that the function `agent` made, with the context that this agent declares. */
-export interface SendTo<ContextSchema extends AnySchema> extends Omit<Send, "agent" | "context"> {
-  readonly agent: DeclaredAgent<ContextSchema>
-  readonly context: ContextInput<ContextSchema>
+/** A run that was sent before, to be streamed again, by whoever may follow it. */
+export interface StreamedRun {
+  /** The id of the run, as `send` and the stream's first part give it. */
+  readonly run: string
+  /** The `cursor` of the last part that was had: the stream goes on behind it. Absent = from the run's start. */
+  readonly after?: string
 }
-
-export type AnySend<ContextSchema extends AnySchema> = Send | SendTo<ContextSchema>
 
 /** The methods of a feature's operations. */
 export type FeatureMethods<F extends AnyFeature> =
@@ -89,12 +54,21 @@ export type FeatureMethods<F extends AnyFeature> =
 /** The method of an operation: what it takes one by one, the rest as one object, and who asks. */
 type Method<O extends Operation> = (...args: ArgumentsOf<O>) => Promise<ResultOf<O>>
 
+/** A message that is durable. */
 export interface Sent {
+  /** The id of the run that answers it: for `result`, `watch` and `stream`. */
   readonly run: string
+  /** The id of its conversation. */
   readonly conversation: string
+  /** The message's number in its conversation, from 1. */
   readonly ordinal: number
   /** False = the idempotency key was known, and this is the earlier message with that key. */
   readonly created: boolean
+  /**
+   * The message waits behind an earlier run of its conversation, which waits for people to answer these questions. A customer
+   * sees only questions that it may answer. Absent = it does not.
+   */
+  readonly queued_behind?: QueuedBehind
 }
 
 /**
@@ -104,44 +78,35 @@ export interface Sent {
  * or sent itself, from agents that are for customers, and sees only what `CustomerView` lists: no approvals, calls or reasons,
  * and of events only the members that are listed there.
  */
-export interface NodeService extends HttpMethods {
+export interface NodeService<Contexts = {}> extends HttpMethods {
   /** Sends a message, which is durable when this resolves. `IntakeFull`: too much is sent at once (`in_flight_bytes_max`). */
-  readonly send: <ContextSchema extends AnySchema>(
-    message: AnySend<ContextSchema>,
+  send<To extends ToAgent = string, S extends AnySchema = never>(
+    message: SendTo<Contexts, To, S>,
     by?: PrincipalInput
-  ) => Promise<Sent>
+  ): Promise<Sent>
   /**
    * Sends a message and waits for the end of the run (`complete`, `failed` or `cancelled`, with its text) or for its first
    * question (`awaiting_approval`, with the approvals). `result` waits again. A wait that ends early does not cancel the run
    * unless `cancel` is set.
+   *
+   * With an answer schema, the model is asked for JSON that fits it, in the way that its provider supports. If an answer does
+   * not fit, the model is asked once more; then the run fails (`answer_unfit`). `value` is the decoded answer. Rejects with
+   * `AnswerUnfit` if the run is complete but only the code of the schema, such as a refinement, refuses its answer.
    */
-  readonly ask: {
-    /**
-     * With an answer schema, the model is asked for JSON that fits it, in the way that its provider supports. If an answer does
-     * not fit, the model is asked once more; then the run fails (`answer_unfit`). `value` is the decoded answer. Rejects with
-     * `AnswerUnfit` if the run is complete but only the code of the schema, such as a refinement, refuses its answer.
-     */
-    <S extends AnySchema, ContextSchema extends AnySchema>(
-      message: AnySend<ContextSchema> & { readonly answer: S },
-      by?: PrincipalInput,
-      wait?: Wait
-    ): Promise<AnswerWith<Decoded<S>>>
-    <ContextSchema extends AnySchema>(
-      message: AnySend<ContextSchema>,
-      by?: PrincipalInput,
-      wait?: Wait
-    ): Promise<Answer>
-  }
-  /** Waits as `ask` does, for a run whose message was sent before. Rejects with `RunNotFound` if there is no such run. */
-  readonly result: {
-    /** `answer` is the schema that the message was sent with. */
-    <S extends AnySchema>(
-      run: string,
-      by: PrincipalInput | undefined,
-      wait: Wait & { readonly answer: S }
-    ): Promise<AnswerWith<Decoded<S>>>
-    (run: string, by?: PrincipalInput, wait?: Wait): Promise<Answer>
-  }
+  ask<To extends ToAgent = string, S extends AnySchema = never>(
+    message: SendTo<Contexts, To, S>,
+    by?: PrincipalInput,
+    wait?: Wait
+  ): Promise<AnswerTo<S>>
+  /**
+   * Waits as `ask` does, for a run whose message was sent before. Rejects with `RunNotFound` if there is no such run. `answer` is
+   * the schema that the message was sent with.
+   */
+  result<S extends AnySchema = never>(
+    run: string,
+    by?: PrincipalInput,
+    wait?: Wait & { readonly answer?: S }
+  ): Promise<AnswerTo<S>>
   /**
    * Everything that happens in a conversation of the principal's tenant, or in one run to its end: first the past from its start
    * (or after the position `after`), then what follows. `CaughtUp` marks the end of the past. Rejects with `ConversationNotFound`
@@ -157,20 +122,18 @@ export interface NodeService extends HttpMethods {
    * Sends the message when the loop over it begins, and goes on until its run has ended. It yields the answer's text as the model
    * writes it, the events of the run, and the answer. Each new loop sends the message again, unless the message has an
    * `idempotency_key`. Leaving the loop cancels nothing. Rejects as `send` and `watch` do.
+   *
+   * `{ run, after }` sends nothing: it gives a run that goes on or has ended, behind the `cursor` of a part, within a turn at the
+   * very place in its text. Nothing is left out or given twice; a turn that was begun anew meanwhile comes after a `restart`.
+   * Rejects with `RunNotFound`, also for a run of others, and with `InvalidInput` for a cursor of another run or ahead of it.
+   *
+   * With an answer schema, it also yields the part of the value that was written so far.
    */
-  readonly stream: {
-    /** With an answer schema, it also yields the part of the value that was written so far. */
-    <S extends AnySchema, ContextSchema extends AnySchema>(
-      message: AnySend<ContextSchema> & { readonly answer: S },
-      by?: PrincipalInput,
-      following?: Following
-    ): AsyncIterable<RunPartWith<Decoded<S>>>
-    <ContextSchema extends AnySchema>(
-      message: AnySend<ContextSchema>,
-      by?: PrincipalInput,
-      following?: Following
-    ): AsyncIterable<RunPart>
-  }
+  stream<To extends ToAgent = string, S extends AnySchema = never>(
+    message: SendTo<Contexts, To, S> | (StreamedRun & { readonly answer?: S }),
+    by?: PrincipalInput,
+    following?: Following
+  ): AsyncIterable<PartTo<S>>
   /** Questions that wait for an approver, oldest first; at most 500. */
   readonly pending: (by?: PrincipalInput) => Promise<ReadonlyArray<Approval>>
   /**
@@ -211,14 +174,33 @@ export interface NodeService extends HttpMethods {
    * ones. [] = the end.
    */
   readonly runEvents: Method<typeof RunOperations.events>
-  /** Conversations, newest first: 50 per page unless `limit` (to 500) is set. `after` is the last id of the page before. */
+  /**
+   * Conversations with title, status and last message, those that were active last first: 50 per page unless `limit` (to 500) is
+   * set. `after` is the last `cursor` of the page before. `search` looks for words in the 500 conversations behind it.
+   */
   readonly conversations: Method<typeof ConversationOperations.list>
+  /**
+   * Begins a conversation with the messages of another system (`ai-sdk`, `chat-completions`, `langchain`), for operators; `customer`
+   * is whose it is, who does not find it otherwise. Later runs are told what was said in it. Calls and results of tools, system
+   * messages and files are left out and counted. The same import again changes nothing. Rejects with `InvalidInput`, such as at
+   * `messages[3].role`, also if there is such a conversation.
+   */
+  readonly importHistory: Method<typeof ConversationOperations.importHistory>
+  /** Gives a conversation a title, or sets its metadata. Rejects with `ConversationNotFound` if there is no such one for `by`. */
+  readonly changeConversation: Method<typeof ConversationOperations.change>
+  /**
+   * Erases a conversation: its runs, messages, questions, files and what waits to be delivered of it. For admins, and for the
+   * customer that began it. Rejects with `SubjectIsActive` while a run of it is not over. `erasures` lists it.
+   */
+  readonly deleteConversation: Method<typeof ConversationOperations.remove>
   /** Messages, oldest first: 50 per page unless `limit` (to 500) is set. `after` is the last `seq` of the page before. */
   readonly messages: Method<typeof ConversationOperations.get>
   /** A file of the conversation, by its digest. Rejects with `FileNotFound`, for a customer also if a tool returned it. */
   readonly file: Method<typeof FileOperations.download>
   /** Totals of what models cost, by agent unless the query's `by` is set, sorted by key. Needs `prices`. */
   readonly costs: Method<typeof CostOperations.list>
+  /** What budgets have left in their current period: of the tenant, or of a customer or conversation. Customers see their own. */
+  readonly budgets: Method<typeof CostOperations.budgets>
   /** Undeliverable messages, newest first: 50 per page unless `limit` (to 500) is set; `after` is the last of the page before. */
   readonly deadLetters: Method<typeof DeadLetterOperations.list>
   /** One dead letter with its failures. Rejects with `DeadLetterNotFound` if the tenant has no such one. */
@@ -233,6 +215,10 @@ export interface NodeService extends HttpMethods {
   readonly agents: Method<typeof AgentOperations.list>
   /** Work that waits for an agent that no living process hosts, sorted by agent; at most 500. */
   readonly unhosted: Method<typeof AgentOperations.unhosted>
+  /**
+   * Cancels a run that has not ended, with a reason. Calls that were dispatched may still happen. Rejects with `RunIsOver`
+   * after its end.
+   */
   readonly cancel: Method<typeof RunOperations.cancel>
   /** Records the outcome of a call whose outcome is unknown: a `Settlement`, or the form of the HTTP API. */
   readonly settle: Method<typeof RunOperations.settle>
@@ -295,6 +281,7 @@ export interface NodeService extends HttpMethods {
   readonly readNotices: Method<typeof NoticeOperations.read>
   /** Which channels the principal wants; for a channel that is not named it is `immediately`. */
   readonly preferences: Method<typeof NoticeOperations.preferences>
+  /** Sets how the principal wants to be told by a channel: at once, in digests or not at all. */
   readonly prefer: Method<typeof NoticeOperations.prefer>
   /**
    * Creates a token for the HTTP API, for `by`'s tenant; for admins. The result is the only place with its text (`token`); only

@@ -2,21 +2,23 @@
  * The methods of a started service, as Effects that need its services. `StartedService` runs them as promises; `Troupe` provides
  * them to programs in Effect. Their arguments and results are those of `NodeService`.
  */
-import { Effect, Stream } from "effect"
+import { Effect, Result, Stream } from "effect"
 import * as Entries from "../../../src/entry/ArgumentReaders.ts"
 import type { PrincipalInput, Principal } from "../../../src/principal/Principal.ts"
 import type { Cursor, Message } from "../../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
 import { KillSwitch } from "../../../services/KillSwitch.ts"
 import type { Wait } from "./Answer.ts"
+import { isObject } from "../options/OptionShapes.ts"
 import { operations } from "../../service/ServiceOperations.ts"
 import { methodsOf } from "./DerivedMethods.ts"
 import { sendMessage } from "./MessageSending.ts"
-import type { NodeService, Send, Sent } from "./NodeService.ts"
+import type { NodeService, Send, Sent, StreamedRun } from "./NodeService.ts"
 import { service_principal } from "./ServicePrincipal.ts"
 import type { Services } from "./StartedLayer.ts"
 import { typedMessage, typedWait, withValue, withValues } from "./TypedAnswer.ts"
-import { answerOfRun, answerOfTask, readWait, streamRun } from "./Waiting.ts"
+import type { RunPart } from "./RunStream.ts"
+import { answerOfRun, answerOfTask, readWait, streamAgain, streamRun } from "./Waiting.ts"
 import { openFeed, watchFeed } from "./WatchedFeed.ts"
 
 /**
@@ -49,15 +51,23 @@ const service = (): Principal =>
 
 /** Sends a message, and returns the part of its task that a caller gets. */
 const sending = (message: object, by: Principal) =>
-  Effect.map(sendMessage(message as Message, by), ({ created, task }): Sent => ({
+  Effect.map(sendMessage(message as Message, by), ({ created, queued_behind, task }): Sent => ({
     run: task.id,
     conversation: task.conversation,
     ordinal: task.ordinal,
-    created
+    created,
+    ...(queued_behind && { queued_behind })
   }))
 
 export const send = (message: Send, by: Principal = service()) =>
   Effect.flatMap(typedMessage(message), (typed) => sending(typed.message, by))
+
+/** Whether it names a run that was sent before. What cannot be read is left for the decoder of messages, which refuses it. */
+const isAgain = (message: object): message is Readonly<Record<string, unknown>> =>
+  Result.getOrElse(
+    Result.try(() => isObject(message) && "run" in message),
+    () => false
+  )
 
 /** Only the wait can be interrupted: a message is sent as a whole or not at all. */
 export const ask = (message: Send, by: Principal = service(), wait?: Wait) =>
@@ -83,12 +93,20 @@ export const result = Effect.fnUntraced(function* (
   return codec === undefined ? answer : yield* withValue(codec, answer)
 })
 
-/** The parts of a run, with the value of the answer if the message has an answer schema. */
-export const stream = (message: Send, by: Principal = service()) =>
+type Streams = ReturnType<typeof streamAgain> | ReturnType<typeof streamRun>
+type StreamError = Stream.Error<Streams>
+type StreamServices = Stream.Services<Streams>
+
+/** The parts of a run, sent now or before, with the value of the answer if the message has an answer schema. */
+export const stream = (message: Send | StreamedRun, by: Principal = service()) =>
   Stream.unwrap(
-    Effect.map(typedMessage(message), ({ codec, message }) =>
-      withValues(codec, streamRun(message as Message, by))
-    )
+    Effect.map(typedMessage(message), ({ codec, message }) => {
+      type Parts = Stream.Stream<RunPart, StreamError, StreamServices>
+      const parts: Parts = isAgain(message)
+        ? streamAgain(message, by, codec !== undefined)
+        : streamRun(message as Message, by)
+      return withValues(codec, parts)
+    })
   )
 
 export const watch = (id: string, after?: Cursor, by: Principal = service()) =>

@@ -4,14 +4,15 @@
  */
 import { getHeapStatistics } from "node:v8"
 import * as NodeCrypto from "@effect/platform-node-shared/NodeCrypto"
-import { Effect, Layer, Result } from "effect"
+import { Effect, Layer, Result, Struct } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { withDefaults } from "../../../src/value/PlainObject.ts"
+import type { Guard } from "../../../src/agent/Guard.ts"
 import { graphAgent } from "../../../src/graph/ToolGraph.ts"
 import { inMilliseconds, milliseconds } from "../../../src/value/Times.ts"
 import { DeclaredRoles } from "../../../src/principal/Rights.ts"
 import type { AgentName } from "../../../src/value/Ids.ts"
-import { CustomerAgents } from "../../../services/AgentDirectory.ts"
+import { CustomerAgents, DeclaredGuards } from "../../../services/AgentDirectory.ts"
 import { McpServers } from "../../../services/McpServers.ts"
 import type { ModelError, ModelGateway } from "../../../services/ModelGateway.ts"
 import type * as ImportedMcpServers from "../../mcp/ImportedMcpServers.ts"
@@ -30,6 +31,7 @@ import * as ObserversInput from "../options/ObserversInput.ts"
 import { checkOptions } from "../options/CheckedOptions.ts"
 import * as Channels from "../assembly/Channels.ts"
 import * as ChannelMethods from "./ChannelMethods.ts"
+import { ApprovalUrl } from "../../service/ApprovalUrl.ts"
 import { checkCustomerAgents } from "../../service/CustomerRules.ts"
 import type { EventOptions } from "../options/ServiceOptions.ts"
 import type { ToolServices, Options } from "../options/ServiceOptions.ts"
@@ -41,6 +43,7 @@ import { isObject } from "../options/OptionShapes.ts"
 import * as OpenCalls from "./OpenCalls.ts"
 import * as Runtime from "../assembly/Runtime.ts"
 import { warnWhileBuilding } from "../assembly/SlowStart.ts"
+import { definedOptions } from "../options/OptionShapes.ts"
 import { readEnvironment } from "../options/ReadEnvironment.ts"
 import * as Stores from "../assembly/StoreLayers.ts"
 import type { AnyFeature } from "../options/Feature.ts"
@@ -94,6 +97,15 @@ const overOf = ({ features = [] }: PlainOptions) =>
     Layer.empty
   )
 
+/** The options with the console among their features, if they ask for it. What is no object is left for the check of the options. */
+const withConsole = Effect.fnUntraced(function* (options: PlainOptions) {
+  if (!isObject(options) || options.http?.console !== true) return options
+  const { features = [] } = options
+  if (!Array.isArray(features)) return options
+  const { feature } = yield* Effect.promise(() => import("../assembly/ConsoleFeature.ts"))
+  return { ...options, features: [...features, feature] }
+})
+
 const storesOf = ({ retention, store = "ephemeral" }: PlainOptions) => {
   if (store === "ephemeral") return Stores.ephemeral
   const stores =
@@ -116,11 +128,15 @@ const boundsOf = ({
     )
   )
 
-/** Metrics of calls and model turns, where somebody can read them: at `/metrics`, or in what is exported. */
-const metricsOf = ({ http, telemetry }: PlainOptions): Layer.Layer<never> =>
-  http === undefined && OpenTelemetry.exporterVariables(telemetry, process.env) === undefined
-    ? Layer.empty
-    : Layer.mergeAll(ToolCallTelemetry.metrics, ModelUsageTelemetry.layer, ProcessTelemetry.layer)
+/** Whether somebody can read metrics: at `/metrics`, or in what is exported. */
+const isMeasured = ({ http, telemetry }: PlainOptions): boolean =>
+  http !== undefined || OpenTelemetry.exporterVariables(telemetry, process.env) !== undefined
+
+/** Metrics of calls, model turns and the process. */
+const metricsOf = (options: PlainOptions): Layer.Layer<never> =>
+  isMeasured(options)
+    ? Layer.mergeAll(ToolCallTelemetry.metrics, ModelUsageTelemetry.layer, ProcessTelemetry.layer)
+    : Layer.empty
 
 /** Loads the recorder only if it is asked for. */
 const recorderOf = (record = false): Effect.Effect<typeof CallRecorder.layer> =>
@@ -180,12 +196,21 @@ const mcpTools = McpServers.useSync(({ tools }) => tools)
 /** The errors and requirements that are known here; the type of `Troupe.layer` adds those of the given options. */
 type Built = Runtime.Options<ResolverError, ToolServices>
 
-const accessOf = (customer_agents: ReadonlyArray<AgentName>, roles: DeclaredRoles) =>
-  Layer.merge(Layer.succeed(CustomerAgents, customer_agents), Layer.succeed(DeclaredRoles, roles))
+const accessOf = (
+  customer_agents: ReadonlyArray<AgentName>,
+  { approval_url, roles }: Effect.Success<ReturnType<typeof checkOptions>>,
+  guards: ReadonlyArray<Guard> = []
+) =>
+  Layer.mergeAll(
+    Layer.succeed(CustomerAgents, customer_agents),
+    Layer.succeed(DeclaredRoles, roles),
+    Layer.succeed(DeclaredGuards, guards),
+    Layer.succeed(ApprovalUrl, approval_url)
+  )
 
 /** Everything that a process runs, made from its options. Fails if an option is wrong. */
 const startedLayer = Effect.fnUntraced(function* (given: Options) {
-  const options = plainTimes(given)
+  const options = yield* withConsole(plainTimes(given))
   const checked = yield* checkOptions(options)
   const { resolvers: resolved, tools: configured } = yield* resolveConfigs(options.toolConfigs)
   const mcp = yield* mcpOf(options.mcp)
@@ -209,8 +234,7 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
   const agents = Runtime.layer({
     agents: options.agents,
     graphs,
-    prices: options.prices,
-    policy: options.policy,
+    ...Struct.pick(options, ["prices", "budgets", "policy"]),
     tools: [
       ...(options.tools ?? []),
       ...features.flatMap(({ tools }) => tools),
@@ -233,7 +257,7 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
     Layer.merge(UnhostedTelemetry.layer),
     Layer.merge(overOf(options)),
     Layer.provideMerge(warnWhileBuilding("its tools and agents", agents)),
-    Layer.merge(StandingTelemetry.layer),
+    Layer.merge(isMeasured(options) ? StandingTelemetry.layer : Layer.empty),
     Layer.provideMerge(Layer.merge(mcp, channels.layer)),
     Layer.provide(recorder),
     Layer.provide(ObserversInput.layer(options.observe)),
@@ -250,14 +274,16 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
     Layer.provideMerge(warnWhileBuilding("its store", storesOf(options))),
     Layer.provide(Layer.merge(Stores.fileBounds(options.files), boundsOf(options))),
     Layer.provideMerge(telemetry),
-    Layer.provideMerge(accessOf(customer_agents, checked.roles)),
+    Layer.provideMerge(accessOf(customer_agents, checked, options.guards)),
     Layer.provideMerge(Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto))
   )
 })
 
 /** Everything that a process runs. If an option is wrong, it fails before anything is opened. */
 export const layer = (options: Options) =>
-  Layer.unwrap(startedLayer(options)).pipe(Layer.provideMerge(readEnvironment()))
+  Layer.unwrap(startedLayer(definedOptions(options) as Options)).pipe(
+    Layer.provideMerge(readEnvironment())
+  )
 
 /** The services of a started runtime. */
 export type Services = Layer.Success<ReturnType<typeof layer>>

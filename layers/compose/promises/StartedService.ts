@@ -9,7 +9,7 @@ import type { Answer, Following, Wait } from "./Answer.ts"
 import { asyncIterables } from "./AsyncStream.ts"
 import * as EmbeddedHttp from "./EmbeddedHttp.ts"
 import { ShuttingDown } from "../../../services/AgentRuntime.ts"
-import type { NodeService, Send } from "./NodeService.ts"
+import type { NodeService, Send, StreamedRun } from "./NodeService.ts"
 import type { Options } from "../options/ServiceOptions.ts"
 import { AddedGroups } from "../../service/AddedGroups.ts"
 import { featureMethods } from "./FeatureMethods.ts"
@@ -65,12 +65,12 @@ const conversationMethods = (run: Run, services: Context.Context<Services>) => {
   return {
     send: (async (message: Send, by?: Principal) =>
       run(ServiceMethods.send(message, by))) as NodeService["send"],
-    // Each method has two types: one for a message with an answer schema, and one for a message without.
+    // What a method gives depends on the answer schema of its message.
     ask: (async (message: Send, by?: Principal, wait?: Wait) =>
       runUntilAborted(run, wait, ServiceMethods.ask(message, by, wait))) as NodeService["ask"],
     result: (async (id: string, by?: Principal, wait?: Wait) =>
       runUntilAborted(run, wait, ServiceMethods.result(id, by, wait))) as NodeService["result"],
-    stream: ((message: Send, by?: Principal, following?: Following) =>
+    stream: ((message: Send | StreamedRun, by?: Principal, following?: Following) =>
       withSignal(ofStream(ServiceMethods.stream(message, by)), following)) as NodeService["stream"],
     watch: (id, after, by, following) => {
       const opened = ServiceMethods.openWatch(id, after, by as Principal | undefined)

@@ -4,6 +4,7 @@
 import { Cause, Effect, Exit, Result, Schema, Stream } from "effect"
 import { bounds_default, readJson } from "../../../src/value/BoundedJson.ts"
 import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
+import { otherThan } from "../../../src/schema/MisplacedValue.ts"
 import type { AnySchema, InputCodec } from "../../../src/tool/ToolCodec.ts"
 import { givenCodec } from "../../../src/tool/ToolCodec.ts"
 import { refusalText } from "../../../src/schema/SchemaIssues.ts"
@@ -24,7 +25,7 @@ export const answerCodec = (
   schema: unknown,
   field: string
 ): Effect.Effect<InputCodec, InvalidInput> => {
-  const wrong = (message: string) => Effect.fail(new InvalidInput({ field, message }))
+  const wrong = (message: string) => Effect.fail(new InvalidInput({ field, reason: message }))
   if (!isSchema(schema)) return wrong(expected)
   const codec = Result.try(() => givenCodec(schema))
   if (Result.isFailure(codec)) return wrong(expected)
@@ -52,6 +53,8 @@ const agentNamed = (message: unknown): unknown => {
  * Takes the answer schema out of a message. A value that is not a message is left for the decoder of messages, which refuses it.
  */
 export const typedMessage = (message: unknown): Effect.Effect<TypedMessage, InvalidInput> => {
+  const other = otherThan(message, '{ agent: "shop", text: "..." }')
+  if (other !== undefined) return Effect.fail(new InvalidInput({ field: "message", reason: other }))
   const read = Result.try(() => {
     const named = agentNamed(message)
     if (typeof named !== "object" || named === null || !("answer" in named)) return { named }

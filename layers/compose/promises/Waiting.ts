@@ -8,6 +8,7 @@ import { customerEnd } from "../../../src/conversation/CustomerView.ts"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import * as Entries from "../../../src/entry/ArgumentReaders.ts"
 import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
+import { unknownMember } from "../../../src/schema/PeerNames.ts"
 import type { ApprovalId, ConversationId, RunId } from "../../../src/value/Ids.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import { rightRefusal } from "../../../src/principal/Rights.ts"
@@ -22,6 +23,8 @@ import { sendMessage } from "./MessageSending.ts"
 import { RunProgress } from "./RunProgress.ts"
 import type { RunPart } from "./RunStream.ts"
 import { runParts } from "./RunStream.ts"
+import type { StreamPosition } from "./StreamPosition.ts"
+import { cursorOf, readCursor } from "./StreamPosition.ts"
 import { watchFeed } from "./WatchedFeed.ts"
 
 type RunRef = Pick<AgentTask, "id" | "conversation" | "ordinal">
@@ -113,26 +116,74 @@ const waitForOutcome = Effect.fnUntraced(function* (of: RunRef, by: Principal) {
 const endOf = (task: AgentTask, by: Principal) =>
   Effect.flatMap(followable(task, by), (place) => waitForOutcome(place, by))
 
+/** The parts of a task's run behind a position, to its end. */
+const partsBehind = (task: AgentTask, position: StreamPosition, by: Principal) => {
+  const { conversation, id: run, ordinal } = task
+  const { events } = position
+  const begun: RunPart = { type: "begun", run, conversation, cursor: cursorOf(run, position) }
+  const from = events === 0 ? undefined : { ordinal, seq: events - 1 }
+  const end = Stream.fromEffect(endOf(task, by)).pipe(
+    // The run has ended, unless the feed ended for another reason.
+    Stream.flatMap((answer): Stream.Stream<RunPart> =>
+      answer.status === "awaiting_approval" ? Stream.empty : Stream.make({ type: "end", answer })
+    )
+  )
+  return Stream.make(begun).pipe(
+    Stream.concat(runParts(run, position, watchFeed(run, from, by))),
+    Stream.concat(end)
+  )
+}
+
 /** Sends the message when it is pulled, and goes on to the run's end. Fails as `sendMessage` and `watchFeed` do. */
 export const streamRun = (message: Message, who: Principal) =>
   Stream.unwrap(
     Effect.gen(function* () {
       const by = yield* Entries.entitled(who, "follow")
       const { task } = yield* sendMessage(message, by)
-      const { conversation, id: run } = task
-      const begun: RunPart = { type: "begun", run, conversation }
-      const end = Stream.fromEffect(endOf(task, by)).pipe(
-        // The run has ended, unless the feed ended for another reason.
-        Stream.flatMap((answer): Stream.Stream<RunPart> =>
-          answer.status === "awaiting_approval"
-            ? Stream.empty
-            : Stream.make({ type: "end", answer })
-        )
-      )
-      return Stream.make(begun).pipe(
-        Stream.concat(runParts(watchFeed(run, undefined, by))),
-        Stream.concat(end)
-      )
+      return partsBehind(task, { events: 0 }, by)
+    })
+  )
+
+/** Fails unless the run has so many events: a stream behind a position that is not reached would leave out what comes first. */
+const failIfAhead = Effect.fnUntraced(function* (
+  { conversation, id, ordinal }: AgentTask,
+  events: number,
+  by: Principal
+) {
+  if (events === 0) return
+  const agents = yield* AgentRuntime
+  const { pull } = yield* agents.openFeed(conversation, { ordinal, seq: events - 2 }, by, true)
+  const item = (yield* pull).find(({ _tag }) => _tag === "Event" || _tag === "CaughtUp")
+  if (item?._tag === "Event" && item.run === id && item.entry.seq === events - 1) return
+  return yield* new InvalidInput({
+    field: "message.after",
+    reason: "the cursor is ahead of its run"
+  })
+}, Effect.scoped)
+
+/**
+ * The parts of a run that was sent before, behind a cursor or from its start. With an answer schema (`isTyped`), a turn in progress
+ * comes whole again, because its value cannot be read from the rest.
+ */
+export const streamAgain = (
+  { after, run: given, ...stray }: Readonly<Record<string, unknown>>,
+  who: Principal,
+  isTyped: boolean
+) =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const by = yield* Entries.entitled(who, "follow")
+      const [name] = Object.keys(stray).filter((each) => each !== "answer_schema")
+      if (name !== undefined) {
+        const reason = "a stream of a run takes run, after and answer"
+        return yield* new InvalidInput({ field: `message.${name}`, reason })
+      }
+      const run = yield* Entries.runId(given, "message.run")
+      const { text, ...position } = yield* readCursor(run, after)
+      const task = yield* followedTask(run, by)
+      yield* failIfAhead(task, position.events, by)
+      if (text === undefined) return partsBehind(task, position, by)
+      return partsBehind(task, { ...position, text: isTyped ? { ...text, hash: -1 } : text }, by)
     })
   )
 
@@ -166,12 +217,12 @@ interface WaitBounds extends Omit<Wait, "timeout_ms"> {
 export const readWait = Effect.fnUntraced(function* (given: unknown) {
   const none: WaitBounds = {}
   if (given === undefined) return none
-  const wrong = (field: string, message: string) => new InvalidInput({ field, message })
+  const wrong = (field: string, reason: string) => new InvalidInput({ field, reason })
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
     return yield* wrong("wait", "Expected an object with signal, timeout_ms and cancel")
   }
   const stray = Object.keys(given).find((name) => !members.includes(name))
-  if (stray !== undefined) return yield* wrong(`wait.${stray}`, "there is no such member")
+  if (stray !== undefined) return yield* wrong(`wait.${stray}`, unknownMember(stray, members))
   const { cancel, signal, timeout_ms } = given as Readonly<Record<string, unknown>>
   if (signal !== undefined && !isSignal(signal)) {
     return yield* wrong("wait.signal", "Expected an AbortSignal")

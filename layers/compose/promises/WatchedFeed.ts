@@ -6,6 +6,7 @@ import { Cause, Effect, Schema } from "effect"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import * as Entries from "../../../src/entry/ArgumentReaders.ts"
 import { RunId } from "../../../src/value/Ids.ts"
+import { loggingRefusals } from "../../../src/principal/RefusedActs.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import type { Cursor, FeedItem, FeedItems, OpenFeed } from "../../../services/AgentRuntime.ts"
 import { AgentRuntime, feedStream } from "../../../services/AgentRuntime.ts"
@@ -71,13 +72,20 @@ class RunFilter {
       shown.push(item)
       return
     }
+    // It says nothing of how far the feed is.
+    if (item._tag === "Queued") {
+      if (item.run === this.#task.id) shown.push(item)
+      return
+    }
     const isLater = item.ordinal > this.#task.ordinal
     if (!isLater && item.run !== this.#task.id) return
     if (!isLater) {
       shown.push(item)
       if (item._tag === "Event") this.#move(item)
     }
-    this.isDone = isLater || (item._tag === "Event" && item.entry.event._tag === "RunEnded")
+    const isEnd = item._tag === "Event" && item.entry.event._tag === "RunEnded"
+    // What comes of later runs before its own end is of side runs.
+    this.isDone = isLater ? this.#isOver : isEnd
     if (this.isDone && !this.#isCaughtUp) shown.push({ _tag: "CaughtUp", ...this.#cursor })
   }
 }
@@ -169,7 +177,7 @@ export const openFeed = Effect.fnUntraced(function* (
     const feed = yield* agents.openFeed(task.conversation, from, by)
     return visibleTo(by, runFeed(feed, task, from))
   }
-  yield* conversationFor(by, "follow", id)
+  yield* loggingRefusals(by, "follow", conversationFor(by, "follow", id))
   return visibleTo(by, yield* agents.openFeed(id, after ?? { ordinal: 0, seq: -1 }, by))
 })
 

@@ -4,67 +4,64 @@
  */
 import { ProblemDetails } from "effect/http"
 import type { HttpServerResponse } from "effect/http"
+import { error_status } from "../../../src/operation/ErrorStatus.ts"
 import type { Described, Problem } from "../../../src/operation/Problem.ts"
 import { makeProblem } from "../../../src/operation/Problem.ts"
 import { cutText } from "../../../src/value/CutText.ts"
 import type { PortError } from "../../service/PortError.ts"
 import { keepSaid } from "./StoreFaults.ts"
 
-/** The status, name and title for each error tag. */
+/** The name and title for each error tag. */
 const kinds = {
-  AddressConflict: [409, "address-conflict", "The agent may take no part in the conversation"],
-  AgentBusy: [409, "agent-busy", "The agent is busy"],
-  AgentNotFound: [404, "agent-not-found", "Agent not found"],
-  AnchorMismatch: [422, "anchor-mismatch", "The conversation does not fit the agent's memory"],
-  ApprovalAltered: [409, "approval-altered", "The approval is not what its run asked"],
-  ApprovalExpired: [410, "approval-expired", "The approval has expired"],
-  ApprovalNotFound: [404, "approval-not-found", "Approval not found"],
-  ApprovalSettled: [409, "approval-settled", "The approval is settled"],
-  AuthorizationNotFound: [404, "authorization-not-found", "Authorisation not found"],
-  AuthorizationRefused: [409, "authorization-refused", "The action cannot be authorised"],
-  BindingsFull: [409, "bindings-full", "The conversation has too many channels"],
-  ClientResultRefused: [422, "client-result-refused", "The result does not fit the call"],
-  CallNotUnknown: [409, "call-not-unknown", "The call does not wait to be settled"],
-  ConversationNotFound: [404, "conversation-not-found", "Conversation not found"],
-  DeadLetterNotFound: [404, "dead-letter-not-found", "Dead letter not found"],
-  DeadLetterResolved: [409, "dead-letter-resolved", "The dead letter is resolved"],
-  DecisionUnfit: [409, "decision-unfit", "The decision does not fit the question"],
-  DigestMismatch: [422, "digest-mismatch", "The bytes are not those of the digest"],
-  EventConflict: [409, "event-conflict", "The event came before with another content"],
-  EventOutOfTime: [422, "event-out-of-time", "The event is too old, or not yet due"],
-  EventTypeUnknown: [422, "event-type-unknown", "Nothing is done about events of this type"],
-  FileNotFound: [404, "file-not-found", "File not found"],
-  FilesFull: [413, "files-full", "The files are too large together"],
-  FileTooLarge: [413, "file-too-large", "The file is too large"],
-  IdempotencyConflict: [422, "idempotency-conflict", "The idempotency key was used before"],
-  IntakeFull: [503, "intake-full", "Too many messages at the same time"],
-  InvalidInput: [400, "invalid-input", "A value is not what it must be"],
-  JournalError: [503, "store-unavailable", "A store did not answer"],
-  MailboxFull: [429, "mailbox-full", "Too many messages wait"],
-  McpDefinitionNotOffered: [
-    409,
-    "mcp-definition-not-offered",
-    "The server offers another definition"
-  ],
-  McpPinConflict: [409, "mcp-pin-conflict", "Another definition was accepted meanwhile"],
-  McpToolNotFound: [404, "mcp-tool-not-found", "MCP tool not found"],
-  MemoryRefused: [409, "memory-refused", "The memory cannot be changed so"],
-  MessageTooLarge: [413, "message-too-large", "The message is too large"],
-  NestedTooDeep: [403, "nested-too-deep", "Runs start one another too deep"],
-  NotEntitled: [403, "not-entitled", "Not entitled"],
-  NotForCustomers: [403, "forbidden", "Not allowed"],
-  RunIsOver: [409, "run-is-over", "The run has ended"],
-  RunQuarantined: [409, "run-quarantined", "The run is in quarantine"],
-  RunNotFound: [404, "run-not-found", "Run not found"],
-  RunNotQuarantined: [404, "not-in-quarantine", "The run is not in quarantine"],
-  ShuttingDown: [503, "shutting-down", "The service is stopping"],
-  StoreError: [503, "store-unavailable", "A store did not answer"],
-  SubjectIsActive: [409, "subject-is-active", "The subject has runs that are not over"],
-  TokenNotFound: [404, "token-not-found", "Token not found"],
-  TooManyTokens: [409, "too-many-tokens", "Too many tokens"],
-  TooManyAuthorizations: [409, "too-many-authorizations", "Too many authorisations"],
-  Unauthorized: [401, "unauthorized", "A valid token is needed"]
-} as const satisfies Record<PortError["_tag"], readonly [number, string, string]>
+  AddressConflict: ["address-conflict", "The agent may take no part in the conversation"],
+  AgentBusy: ["agent-busy", "The agent is busy"],
+  AgentNotFound: ["agent-not-found", "Agent not found"],
+  AnchorMismatch: ["anchor-mismatch", "The conversation does not fit the agent's memory"],
+  ApprovalAltered: ["approval-altered", "The approval is not what its run asked"],
+  ApprovalExpired: ["approval-expired", "The approval has expired"],
+  ApprovalNotFound: ["approval-not-found", "Approval not found"],
+  ApprovalSettled: ["approval-settled", "The approval is settled"],
+  AuthorizationNotFound: ["authorization-not-found", "Authorisation not found"],
+  AuthorizationRefused: ["authorization-refused", "The action cannot be authorised"],
+  BindingsFull: ["bindings-full", "The conversation has too many channels"],
+  ClientResultRefused: ["client-result-refused", "The result does not fit the call"],
+  CallNotUnknown: ["call-not-unknown", "The call does not wait to be settled"],
+  ConversationNotFound: ["conversation-not-found", "Conversation not found"],
+  DeadLetterNotFound: ["dead-letter-not-found", "Dead letter not found"],
+  DeadLetterResolved: ["dead-letter-resolved", "The dead letter is resolved"],
+  DecisionUnfit: ["decision-unfit", "The decision does not fit the question"],
+  DigestMismatch: ["digest-mismatch", "The bytes are not those of the digest"],
+  EventConflict: ["event-conflict", "The event came before with another content"],
+  EventOutOfTime: ["event-out-of-time", "The event is too old, or not yet due"],
+  EventTypeUnknown: ["event-type-unknown", "Nothing is done about events of this type"],
+  FileNotFound: ["file-not-found", "File not found"],
+  FilesFull: ["files-full", "The files are too large together"],
+  FileTooLarge: ["file-too-large", "The file is too large"],
+  IdempotencyConflict: ["idempotency-conflict", "The idempotency key was used before"],
+  IntakeFull: ["intake-full", "Too many messages at the same time"],
+  InvalidInput: ["invalid-input", "A value is not what it must be"],
+  JournalError: ["store-unavailable", "A store did not answer"],
+  MailboxFull: ["mailbox-full", "Too many messages wait"],
+  McpDefinitionNotOffered: ["mcp-definition-not-offered", "The server offers another definition"],
+  McpPinConflict: ["mcp-pin-conflict", "Another definition was accepted meanwhile"],
+  McpToolNotFound: ["mcp-tool-not-found", "MCP tool not found"],
+  MemoryRefused: ["memory-refused", "The memory cannot be changed so"],
+  MessageTooLarge: ["message-too-large", "The message is too large"],
+  NestedTooDeep: ["nested-too-deep", "Runs start one another too deep"],
+  NotEntitled: ["not-entitled", "Not entitled"],
+  NotForCustomers: ["forbidden", "Not allowed"],
+  RunIsOver: ["run-is-over", "The run has ended"],
+  RunQuarantined: ["run-quarantined", "The run is in quarantine"],
+  RunNotFound: ["run-not-found", "Run not found"],
+  RunNotQuarantined: ["not-in-quarantine", "The run is not in quarantine"],
+  ShuttingDown: ["shutting-down", "The service is stopping"],
+  StoreError: ["store-unavailable", "A store did not answer"],
+  SubjectIsActive: ["subject-is-active", "The subject has runs that are not over"],
+  TokenNotFound: ["token-not-found", "Token not found"],
+  TooManyTokens: ["too-many-tokens", "Too many tokens"],
+  TooManyAuthorizations: ["too-many-authorizations", "Too many authorisations"],
+  Unauthorized: ["unauthorized", "A valid token is needed"]
+} as const satisfies Record<PortError["_tag"], readonly [string, string]>
 
 const day_ms = 86_400_000
 
@@ -78,7 +75,7 @@ const lost =
 const details: { readonly [E in PortError as E["_tag"]]: (error: E) => string } = {
   AddressConflict: ({ agent, conversation }) =>
     `Conversation ${conversation} is not one of agent ${agent}.`,
-  AgentBusy: ({ address }) => `${address} handles a message and takes no other until it has ended.`,
+  AgentBusy: ({ message }) => `${message}.`,
   AgentNotFound: ({ agent }) => `There is no agent ${quoted(agent)}.`,
   AnchorMismatch: ({ agent, needs }) => `Agent ${agent} needs ${needs}.`,
   ApprovalAltered: ({ id }) =>
@@ -93,7 +90,8 @@ const details: { readonly [E in PortError as E["_tag"]]: (error: E) => string } 
   ClientResultRefused: ({ message }) => `${message}. The call waits on.`,
   CallNotUnknown: ({ call, phase }) =>
     `Call ${quoted(call)} is in phase ${phase}; only an unknown call can be settled.`,
-  ConversationNotFound: ({ id }) => `There is no conversation ${quoted(id)}.`,
+  ConversationNotFound: ({ begins, id }) =>
+    `There is no conversation ${quoted(id)}.${begins === undefined ? "" : ` One that you begin is named ${begins}.`}`,
   DeadLetterNotFound: ({ event_id }) => `There is no dead letter ${quoted(event_id)}.`,
   DeadLetterResolved: ({ event_id, status }) => `Dead letter ${event_id} was ${status} before.`,
   DecisionUnfit: ({ decision, fits, id }) =>
@@ -110,7 +108,7 @@ const details: { readonly [E in PortError as E["_tag"]]: (error: E) => string } 
   FileTooLarge: ({ bytes_max }) => `A file has at most ${bytes_max} bytes.`,
   IdempotencyConflict: () => "This Idempotency-Key came with another message before.",
   IntakeFull: () => "Nothing was accepted. Send it again a moment later.",
-  InvalidInput: ({ field, message }) => `${field}: ${message}`,
+  InvalidInput: ({ message }) => message,
   JournalError: () => lost,
   MailboxFull: ({ address, waiting_max }) =>
     `${address} has ${waiting_max} messages waiting, which is its limit.`,
@@ -121,8 +119,9 @@ const details: { readonly [E in PortError as E["_tag"]]: (error: E) => string } 
   MessageTooLarge: ({ bytes_max }) => `A message has at most ${bytes_max} bytes of UTF-8.`,
   NestedTooDeep: ({ depth, depth_max }) =>
     `This run would be nested ${depth} deep, and its agent takes ${depth_max}. Nothing was accepted.`,
-  NotEntitled: ({ needs, principal }) =>
-    `${principal} holds none of the roles that may do this: ${needs.join(", ")}.`,
+  // Who acts for a user is not told to the user; the log has it.
+  NotEntitled: ({ message, via }) =>
+    via !== undefined ? "This is not done for somebody else." : `${message}.`,
   NotForCustomers: ({ message }) => message,
   RunIsOver: ({ run_id, status }) => `Run ${run_id} is ${status}.`,
   RunQuarantined: ({ reason, run_id, seq }) =>
@@ -140,15 +139,16 @@ const details: { readonly [E in PortError as E["_tag"]]: (error: E) => string } 
   Unauthorized: () => "Send `Authorization: Bearer <token>` with a token that this service knows."
 }
 
-type Kinds = typeof kinds
+const statuses = error_status satisfies Record<PortError["_tag"], number>
+type Statuses = typeof statuses
 /** The problem of an error, typed by the status of that error. */
-type ProblemOf<E extends PortError> = E extends PortError ? Problem<Kinds[E["_tag"]][0]> : never
+type ProblemOf<E extends PortError> = E extends PortError ? Problem<Statuses[E["_tag"]]> : never
 
 export const problemOf = <E extends PortError>(error: E): ProblemOf<E> => {
-  const [status, name, title] = kinds[error._tag]
+  const [name, title] = kinds[error._tag]
   const detailOf: (error: never) => string = details[error._tag]
   const problem: Problem = makeProblem(
-    status,
+    statuses[error._tag],
     name,
     title,
     detailOf(error as never),
@@ -166,10 +166,14 @@ const isObject = (error: unknown): error is object => typeof error === "object" 
 const isDescribed = (error: unknown): error is Described => isObject(error) && "problem" in error
 const isOfPort = (error: unknown): error is PortError =>
   isObject(error) && Object.hasOwn(kinds, String(Reflect.get(error, "_tag")))
+const isProblem = (error: unknown): error is Problem =>
+  isObject(error) && String(Reflect.get(error, "type")).startsWith("urn:troupe:problem:")
 
-/** The problem of an error of a port, or of one that a feature describes. Undefined = an error that nobody declared. */
-export const anyProblemOf = (error: unknown): Problem | undefined =>
-  isDescribed(error) ? error.problem : isOfPort(error) ? problemOf(error) : undefined
+/** The problem of an error of a port, of one that a feature describes, or one that is a problem. Undefined = nobody declared it. */
+export const anyProblemOf = (error: unknown): Problem | undefined => {
+  if (isProblem(error)) return error
+  return isDescribed(error) ? error.problem : isOfPort(error) ? problemOf(error) : undefined
+}
 
 export const respond = (problem: Problem): HttpServerResponse.HttpServerResponse =>
   ProblemDetails.toResponse({ ...problem })

@@ -7,6 +7,7 @@ import { HttpApi } from "effect/http-api"
 import { Authentication } from "../../../src/operation/Boundary.ts"
 import { TakesBytes } from "../../../src/operation/FilesApi.ts"
 import type { TroupeApi } from "../../../src/operation/TroupeApi.ts"
+import type { AddedPage } from "./AddedPages.ts"
 import type { Parameters } from "./Parameters.ts"
 import { noParameters, parametersOf } from "./Parameters.ts"
 import { part } from "./PathShape.ts"
@@ -41,7 +42,7 @@ const headOf = (path: string): string => {
   return third < 0 ? path : path.slice(0, third)
 }
 
-const routesOf = (api: typeof TroupeApi): ReadonlyArray<Route> => {
+const routesOf = (api: typeof TroupeApi, pages: ReadonlyArray<AddedPage>): ReadonlyArray<Route> => {
   const found: Array<Route> = [openapi_path, docs_path, metrics_path].map((path) => ({
     method: "GET",
     head: headOf(path),
@@ -58,6 +59,17 @@ const routesOf = (api: typeof TroupeApi): ReadonlyArray<Route> => {
     guarded: false,
     takesBody: true
   })
+  for (const { method, path } of pages) {
+    found.push({
+      method,
+      head: headOf(path),
+      path: exactly(path),
+      parameters: noParameters,
+      // A link to a page may have come through something that added to its query.
+      guarded: true,
+      takesBody: method === "POST"
+    })
+  }
   HttpApi.reflect(api, {
     onGroup: () => undefined,
     onEndpoint: ({ endpoint }) => {
@@ -91,9 +103,12 @@ const isShort = (path: string): boolean =>
 /** Finds the routes at a path; none if no route has this spelling. */
 export type RouteFinder = (path: string) => ReadonlyArray<Route>
 
-export const finderOf = (api: typeof TroupeApi): RouteFinder => {
+export const finderOf = (
+  api: typeof TroupeApi,
+  pages: ReadonlyArray<AddedPage> = []
+): RouteFinder => {
   // Each request looks for its routes, and few have the same head.
-  const byHead = Map.groupBy(routesOf(api), ({ head }) => head)
+  const byHead = Map.groupBy(routesOf(api, pages), ({ head }) => head)
   return (path) => {
     const found = byHead.get(headOf(path))
     if (found === undefined || !isUtf8(path) || !isShort(path)) return []

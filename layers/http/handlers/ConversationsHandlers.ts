@@ -18,8 +18,10 @@ import { nestingOf } from "../../../src/run/Nesting.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import { linkBase } from "../boundary/MountPath.ts"
 import * as Conversations from "../../service/ConversationEffects.ts"
+import { importHistory } from "../../service/HistoryEffects.ts"
 import { isCustomer } from "../../service/CustomerRules.ts"
 import { newestFollowed, recipient } from "../../service/MessageEffects.ts"
+import type { ServicesOf } from "../../service/Served.ts"
 import { handlerOf } from "./DerivedHandlers.ts"
 import * as EventStream from "../stream/EventStream.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
@@ -27,11 +29,12 @@ import { Limits } from "../boundary/Limits.ts"
 import { problemOf } from "../boundary/Problems.ts"
 import { Readiness } from "../boundary/Readiness.ts"
 import type { Unread } from "../stream/UnreadBytes.ts"
+import { closesAfter, makeClosingServers } from "../stream/ClosingServers.ts"
 import { makeUnread } from "../stream/UnreadBytes.ts"
 
 /** The `Location` is that of the run or, for a customer, who may not read runs, that of the conversation. */
 const acceptedResponse = (
-  { task }: Effect.Success<ReturnType<AgentRuntime["Service"]["send"]>>,
+  { queued_behind, task }: Effect.Success<ReturnType<AgentRuntime["Service"]["send"]>>,
   by: Principal,
   base: string
 ) =>
@@ -41,7 +44,8 @@ const acceptedResponse = (
       run_id: task.id,
       conversation_id: task.conversation,
       ordinal: task.ordinal,
-      status: task.status
+      status: task.status,
+      ...(queued_behind && { queued_behind })
     },
     headers: {
       location: isCustomer(by)
@@ -84,6 +88,8 @@ interface Surface {
 
 type Services =
   | AgentRuntime
+  | ServicesOf<typeof Conversations.remove>
+  | ServicesOf<typeof importHistory>
   | Effect.Services<ReturnType<typeof newestFollowed> | ReturnType<typeof recipient>>
 
 const send = Effect.fnUntraced(function* (
@@ -179,11 +185,15 @@ export const layer: Layer.Layer<
     const runtime = Context.get(services, AgentRuntime)
     const surface: Surface = { services, limits, base_path }
     const unread = makeUnread(unread_units_max)
+    const { closing } = makeClosingServers()
 
     const withServices = Effect.provideContext(services)
     return handlers.handleAll({
       list: (request) => withServices(handlerOf(Conversations.list, settings)(request)),
       get: (request) => withServices(handlerOf(Conversations.get, settings)(request)),
+      remove: (request) => withServices(handlerOf(Conversations.remove, settings)(request)),
+      importHistory: (request) => withServices(handlerOf(importHistory, settings)(request)),
+      change: (request) => withServices(handlerOf(Conversations.change, settings)(request)),
       send: Effect.fnUntraced(function* ({ headers, payload }) {
         const by = yield* CurrentPrincipal
         return yield* send(surface, { ...payload, ...headersOf(headers) }, by)
@@ -215,9 +225,12 @@ export const layer: Layer.Layer<
           // The reader of a Web response may transfer the memory that it gets.
           encode: request.source instanceof Request ? undefined : EventStream.inPooledUtf8,
           account,
-          until: Effect.raceFirst(Deferred.await(stopping), cut)
+          until: Effect.raceAllFirst([Deferred.await(stopping), cut, closing(request.source)])
         })
-        return HttpServerResponse.stream(stream, streamOptions)
+        return HttpServerResponse.stream(stream, {
+          ...streamOptions,
+          headers: { ...streamOptions.headers, ...closesAfter(request.source) }
+        })
       })
     })
   })

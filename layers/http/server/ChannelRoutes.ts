@@ -49,13 +49,13 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
       const keys = { principal: `channel ${name}`, tenant: "channels" }
       const bytes = new Uint8Array(yield* isSmallBody(request) ? whole : shares.hold(keys, whole))
       if (!isUtf8(bytes)) return respond(brokenText)
-      const { body, retry_after_s, status } = yield* handler({
+      const { body, retry_after_s, status, type } = yield* handler({
         headers: request.headers,
         body: decoder.decode(bytes)
       })
       return HttpServerResponse.text(body, {
         status,
-        contentType: "text/plain; charset=utf-8",
+        contentType: type ?? "text/plain; charset=utf-8",
         ...(retry_after_s === undefined
           ? undefined
           : { headers: { "retry-after": String(retry_after_s) } })

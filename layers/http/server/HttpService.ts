@@ -4,12 +4,15 @@
  */
 import { Deferred, Effect, Layer, Scope } from "effect"
 import { HttpMiddleware, HttpRouter } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder, HttpApiSwagger, OpenApi } from "effect/http-api"
 import type { TroupeApi } from "../../../src/operation/TroupeApi.ts"
 import { apiWith } from "../../service/AddedApi.ts"
 import { AddedGroups } from "../../service/AddedGroups.ts"
 import { groups } from "../../service/ServiceOperations.ts"
+import { AddedPages } from "../boundary/AddedPages.ts"
 import * as MountPath from "../boundary/MountPath.ts"
+import { anyProblemOf } from "../boundary/Problems.ts"
 import * as Boundary from "../boundary/RequestBoundary.ts"
 import * as ChannelRoutes from "./ChannelRoutes.ts"
 import * as Derived from "../handlers/DerivedHandlers.ts"
@@ -23,6 +26,7 @@ import * as Metrics from "./Metrics.ts"
 import * as Outcomes from "./OutermostMiddleware.ts"
 import * as Readiness from "../boundary/Readiness.ts"
 import * as Routes from "../boundary/Routes.ts"
+import * as StoreFaults from "../boundary/StoreFaults.ts"
 
 /** The others stream, take bytes or have forms of their own. */
 const { conversations: _, events: _events, files: _files, ...derived } = groups
@@ -66,9 +70,32 @@ const docs = (api: typeof TroupeApi) =>
     })
   )
 
+/** The pages beside the API. */
+const pages = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const { base_path, body_bytes_max } = yield* HttpSettings
+    const limits = yield* Limits.Limits
+    const surface = {
+      admit: limits.request,
+      message: limits.message,
+      share: limits.page,
+      problemOf: anyProblemOf,
+      log: StoreFaults.makeLog(),
+      baseOf: (request: HttpServerRequest.HttpServerRequest) =>
+        MountPath.linkBase(request, base_path),
+      body_bytes_max
+    }
+    for (const { answer, method, path } of yield* AddedPages) {
+      // The services of the program, as `AddedPage` says.
+      yield* router.add(method, path, answer(surface) as Effect.Effect<never>)
+    }
+  })
+)
+
 const routes = (base: string) =>
   withApi(base, (api) =>
     Layer.mergeAll(
+      pages,
       HttpApiBuilder.layer(api, { openapiPath: Routes.openapi_path }),
       docs(api),
       Metrics.layer,
@@ -78,7 +105,7 @@ const routes = (base: string) =>
   )
 
 const among = withApi("", (api) =>
-  Layer.mergeAll(HttpApiBuilder.layer(api), Metrics.layer, ChannelRoutes.layer)
+  Layer.mergeAll(pages, HttpApiBuilder.layer(api), Metrics.layer, ChannelRoutes.layer)
 ).pipe(Layer.provide(Outcomes.ofRoutes))
 
 const served = Layer.unwrap(

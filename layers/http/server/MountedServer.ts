@@ -9,6 +9,7 @@ import type { Scope } from "effect"
 import { HttpEffect, HttpServer } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
 import { NetAddress } from "effect/net"
+import { endsWithServer } from "../stream/ClosingServers.ts"
 import { makeProblem, problem_content_type } from "../../../src/operation/Problem.ts"
 
 export type NodeListener = (request: IncomingMessage, response: ServerResponse) => void
@@ -97,8 +98,11 @@ const make = Effect.gen(function* () {
     })
   })
   const mounted = Mounted.of({
-    node: (request, response) =>
-      request.readableDidRead ? answerNode(response, bodyRead()) : current.node(request, response),
+    node: (request, response) => {
+      endsWithServer(request, response)
+      if (request.readableDidRead) answerNode(response, bodyRead())
+      else current.node(request, response)
+    },
     web: (request) => (request.bodyUsed ? webAnswer(bodyRead()) : current.web(request))
   })
   return Context.make(HttpServer.HttpServer, server).pipe(Context.add(Mounted, mounted))

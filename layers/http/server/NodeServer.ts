@@ -146,7 +146,9 @@ const listener = (stall_ms: number, request_ms: number) => (): Server => {
 
 /** The server cannot listen at this address. */
 export class ListenFailed extends Schema.TaggedError<ListenFailed>()("ListenFailed", {
+  /** The address that was asked for. */
   host: Schema.String,
+  /** The port that was asked for. */
   port: Schema.Int,
   /** The error code of the system, such as `EADDRINUSE`; empty if there is none. */
   code: Schema.String

@@ -2,16 +2,16 @@
  * The outermost middleware: failures that no endpoint handled become problems, and every response gets its headers.
  */
 import { METHODS } from "node:http"
-import { Cause, Effect, Metric, Option, Result } from "effect"
-import type { Layer, Tracer, Types } from "effect"
+import { Cause, Effect, Metric, Result } from "effect"
+import type { Layer, Types } from "effect"
 import {
   HttpRouter,
   HttpServer,
   HttpServerError,
   HttpServerRequest,
-  HttpServerResponse,
-  HttpTraceContext
+  HttpServerResponse
 } from "effect/http"
+import { inTraceOf } from "../../../src/run/Nesting.ts"
 import { totalMetric } from "../../../src/value/Telemetry.ts"
 import { makeProblem } from "../../../src/operation/Problem.ts"
 import {
@@ -20,6 +20,7 @@ import {
 } from "../../../src/error/Exception.ts"
 import { apiWith } from "../../service/AddedApi.ts"
 import { AddedGroups } from "../../service/AddedGroups.ts"
+import { AddedPages } from "../boundary/AddedPages.ts"
 import { respond } from "../boundary/Problems.ts"
 import { finderOf } from "../boundary/Routes.ts"
 import { refusalOf } from "../boundary/RequestAdmission.ts"
@@ -104,8 +105,12 @@ const counterOf = (sent: string, status: number): Metric.Metric<number, unknown>
   return counter
 }
 
+/** What a page says itself, because it is shown to people. */
+const own = ["cache-control", "content-security-policy", "referrer-policy"] as const
+
 /**
- * Adds the headers that every response has. No response may be cached, because the next client may have to see something else.
+ * Adds the headers that every response has. No response may be cached, because the next client may have to see something else; a page
+ * knows better.
  */
 const dress = (
   response: HttpServerResponse.HttpServerResponse,
@@ -118,6 +123,10 @@ const dress = (
     "cache-control": "no-store",
     "content-security-policy": contentPolicy(response),
     "x-correlation-id": correlation_id
+  }
+  for (const name of own) {
+    const said = response.headers[name]
+    if (said !== undefined) headers[name] = said
   }
   // A 401 has to name the authentication scheme (RFC 9110, section 11.6.1).
   if (status === 401) headers["www-authenticate"] = 'Bearer realm="troupe"'
@@ -133,20 +142,11 @@ const correlation = Effect.withFiber(({ cache: { span } }) =>
   Effect.succeed(span?._tag === "Span" ? span.traceId : newCorrelation())
 )
 
-/**
- * Continues the caller's trace where this process has no tracer, so that a later process with one uses it. A malformed
- * `traceparent` counts as absent (W3C Trace Context, section 3.2).
- */
-const inTrace =
-  (request: HttpServerRequest.HttpServerRequest) =>
-  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.withFiber((fiber) => {
-      const caller =
-        fiber.cache.span === undefined
-          ? HttpTraceContext.w3c(request.headers)
-          : Option.none<Tracer.ExternalSpan>()
-      return Option.isNone(caller) ? effect : Effect.withParentSpan(effect, caller.value)
-    }) as Effect.Effect<A, E, R>
+/** They continue the caller's trace also where this process has no tracer, so that a later process with one uses it. */
+const traceHeadersOf = ({ headers }: HttpServerRequest.HttpServerRequest) => ({
+  traceparent: headers["traceparent"],
+  tracestate: headers["tracestate"]
+})
 
 /** Begins the counters of faults at 0, so that the first one after a start is an increase. */
 const beginCounters = Effect.forEach(
@@ -164,7 +164,7 @@ const outermost = Effect.gen(function* () {
   const { address } = yield* HttpServer.HttpServer
   const misdirected = makeHostCheck(address, hosts)
   const unsent = makeUnread(unsent_bytes_max)
-  const routesAt = finderOf(apiWith(yield* AddedGroups))
+  const routesAt = finderOf(apiWith(yield* AddedGroups), yield* AddedPages)
   return (httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, Types.unhandled>) =>
     Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
@@ -173,7 +173,7 @@ const outermost = Effect.gen(function* () {
       const refusal =
         problem === undefined ? refusalOf(request, base_path, routesAt) : respond(problem)
       const response = yield* refusal === undefined
-        ? inTrace(request)(httpEffect).pipe(
+        ? inTraceOf(traceHeadersOf(request))(httpEffect).pipe(
             Effect.catchCause((cause) => answer(cause, correlation_id)),
             Effect.provideService(CorrelationId, correlation_id)
           )

@@ -10,6 +10,7 @@ import type { AgentRuntime, Cursor, FeedItem } from "../../../services/AgentRunt
 import { makeProblem } from "../../../src/operation/Problem.ts"
 import { customerEvent, isForCustomers } from "../../../src/conversation/CustomerView.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
+import { customerQueuedBehind } from "../../../src/run/QueuedBehind.ts"
 import type { RunEvent } from "../../../src/run/RunEvent.ts"
 import { shownEvent } from "../../../src/run/RunItem.ts"
 import { problemOf } from "../boundary/Problems.ts"
@@ -110,6 +111,10 @@ const frameOf = (item: FeedItem, customer: boolean): string => {
     return eventText("delta", data)
   }
   if (item._tag === "CaughtUp") return comment("caught up")
+  if (item._tag === "Queued") {
+    const behind = customer ? customerQueuedBehind(item.behind) : item.behind
+    return eventText("queued", { run_id: item.run, behind })
+  }
   const { at, seq } = item.entry
   const event = customer ? customerEvent(item.entry.event) : shownEvent(item.entry.event)
   if (event === undefined) return ""

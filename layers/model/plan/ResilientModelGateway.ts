@@ -42,6 +42,8 @@ interface Progress {
   readonly streamed: Set<ModelDelta["kind"]>
   attempts: number
   models: number
+  /** What the last attempt that wrote anything wrote. */
+  text: string | undefined
 }
 
 const circuitOpen = (name: string, retry_after_ms: number | undefined) =>
@@ -176,6 +178,7 @@ const persist = Effect.fnUntraced(function* (
     if (exit._tag === "Success") return exit.success
     const error = exit.failure
     note(services, progress, model.name, error)
+    progress.text = error.text ?? progress.text
     const wait = error.retry_after_ms ?? 0
     if (wait > 0 && isOfProvider(error)) bans.set(model.name, wait, clock.currentTimeMillisUnsafe())
     if (!again(retry, n, error, more)) return yield* error
@@ -193,12 +196,16 @@ const candidates = (plan: ModelPlan, wanted: string | undefined): ReadonlyArray<
   return first === undefined ? [] : [{ ...first, name: wanted, model: wanted }, ...others]
 }
 
-const summed = (error: ModelError, { attempts, models }: Progress): ModelError =>
-  models <= 1
+const summed = (error: ModelError, { attempts, models, text }: Progress): ModelError =>
+  models <= 1 && error.text === text
     ? error
     : new ModelError({
         ...error,
-        message: `${error.message} (the last of ${attempts} attempts at ${models} models)`
+        ...(text === undefined ? undefined : { text }),
+        message:
+          models <= 1
+            ? error.message
+            : `${error.message} (the last of ${attempts} attempts at ${models} models)`
       })
 
 const follow = Effect.fnUntraced(function* (
@@ -213,7 +220,8 @@ const follow = Effect.fnUntraced(function* (
     span: span._tag === "Some" ? span.value : undefined,
     streamed: new Set(),
     attempts: 0,
-    models: 0
+    models: 0,
+    text: undefined
   }
   const fallBackOn = services.plan.fall_back_on ?? ["transient"]
   const models = candidates(services.plan, request.model)

@@ -11,11 +11,11 @@ import type {
 } from "@ai-sdk/provider"
 import { Clock, Config, Effect, Exit, Redacted } from "effect"
 import type { Layer } from "effect"
-import type { ModelDelta, ProviderToolUse } from "../../../services/ModelGateway.ts"
+import type { ModelDelta, ModelRequest, ProviderToolUse } from "../../../services/ModelGateway.ts"
 import { ModelError, ModelGateway } from "../../../services/ModelGateway.ts"
 import type { ProviderTool } from "../../../src/agent/ProviderTools.ts"
 import { withDefaults } from "../../../src/value/PlainObject.ts"
-import { wellFormed } from "../../../src/value/CutText.ts"
+import { truncateUnits, wellFormed } from "../../../src/value/CutText.ts"
 import { sinceBytes } from "../wire/JudgedAnswer.ts"
 import { isToolResult } from "../wire/TurnCollectors.ts"
 import type { Redaction } from "../wire/ProviderError.ts"
@@ -30,7 +30,7 @@ import {
 } from "../wire/ProviderError.ts"
 import { optionRefused, toOptions } from "../wire/ProviderPrompt.ts"
 import type { ProviderHabits } from "../wire/ProviderHabits.ts"
-import { dropsEvents } from "../wire/ProviderHabits.ts"
+import { dropsEvents, readingOf } from "../wire/ProviderHabits.ts"
 import { optionAround, toSent } from "../wire/ProviderToolRequests.ts"
 import { AnswerHeard } from "../wire/RateLimitHeaders.ts"
 import type { AssistantPart } from "../wire/OutputItems.ts"
@@ -103,7 +103,7 @@ interface Attempt {
   readonly policy: AttemptPolicy
   readonly model: LanguageModelV4
   readonly options: LanguageModelV4CallOptions
-  readonly step: number
+  readonly request: ModelRequest
   readonly sink: (delta: ModelDelta) => void
   readonly warn: ClientWarnings.Warn
 }
@@ -207,14 +207,27 @@ const leave = (
   reader?.cancel().catch(() => {})
 }
 
+/** The longest text of a turn that broke off, in UTF-16 units. */
+const broken_units_max = 100_000
+
+/** The error with what was written before it. A refusal is about the request, and its provider may have taken the text back. */
+const withText = (error: ModelError, assembly: TurnAssembly): ModelError =>
+  error.kind === "transient" && assembly.written_text.trim() !== ""
+    ? new ModelError({
+        ...error,
+        message: error.message,
+        text: truncateUnits(assembly.written_text, broken_units_max).toWellFormed()
+      })
+    : error
+
 const attempt = (given: Attempt) =>
   Effect.suspend(() => {
     const each = { ...given, options: wellFormed(given.options) }
-    const { model, policy, provider, sink, step } = each
+    const { model, policy, provider, request: asked, sink } = each
     const abort = new AbortController()
     let reader: ReadableStreamDefaultReader | undefined
+    const assembly = new TurnAssembly(sink, readingOf(provider, model.modelId, asked))
     const run = Effect.fnUntraced(function* () {
-      const assembly = new TurnAssembly(sink)
       const request = (part: Attempt) =>
         provider.stream === false
           ? generateWhole(part, assembly, abort.signal)
@@ -229,7 +242,7 @@ const attempt = (given: Attempt) =>
         yield* request(continued(each, content))
       }
       const turn = assembly.end(
-        step,
+        asked.step,
         model.modelId,
         provider.made_up_ids,
         originOf(model),
@@ -250,7 +263,8 @@ const attempt = (given: Attempt) =>
         duration: policy.timeout_ms,
         orElse: () =>
           Effect.fail(transient(`the provider did not answer within ${policy.timeout_ms} ms`))
-      })
+      }),
+      Effect.mapError((error) => withText(error, assembly))
     )
   })
 
@@ -305,12 +319,12 @@ const make = (provider: ModelProvider, policy: AttemptPolicy): ModelGateway["Ser
   return {
     turn: Effect.fn("ModelGateway.turn")(function* (request, sink) {
       const model = modelOf(request.model ?? provider.model_default)
-      const { provider_tools = [], step } = request
+      const { provider_tools = [] } = request
       if (provider_tools.length === 0) {
         const asked = toOptions(request, originOf(model), provider)
         if (asked instanceof ModelError) return yield* asked
         const options = dropsEvents(model) ? withEvents(asked) : asked
-        return yield* attempt({ provider, policy, model, options, step, sink, warn })
+        return yield* attempt({ provider, policy, model, options, request, sink, warn })
       }
       const { secrets, sent } = yield* sentTools(model, { ...request, provider_tools })
       const asked = toOptions(request, originOf(model), provider, sent)
@@ -324,7 +338,7 @@ const make = (provider: ModelProvider, policy: AttemptPolicy): ModelGateway["Ser
         policy,
         model,
         options,
-        step,
+        request,
         sink,
         warn: strictly
       })

@@ -41,47 +41,51 @@ const only = (
         })
 })
 
-const ofObject = (model: LanguageModelV4): Omit<PlannedModel, "name"> => ({
+type Policy = Partial<AiSdkModelGateway.AttemptPolicy>
+
+const ofObject = (model: LanguageModelV4, policy: Policy): Omit<PlannedModel, "name"> => ({
   provider: model.provider,
   model: model.modelId,
   gateway: only(
     model,
-    AiSdkModelGateway.gateway({
-      model: () => model,
-      model_default: model.modelId,
-      made_up_ids: Providers.made_up_ids,
-      secrets: secretsOf(process.env),
-      keyed: true,
-      ...Providers.habitsOf(model)
-    })
+    AiSdkModelGateway.gateway(
+      {
+        model: () => model,
+        model_default: model.modelId,
+        made_up_ids: Providers.made_up_ids,
+        secrets: secretsOf(process.env),
+        keyed: true,
+        ...Providers.habitsOf(model)
+      },
+      policy
+    )
   )
 })
 
-const ofPackaged = ({
-  client,
-  model,
-  secrets,
-  semantic
-}: PackagedModel): Omit<PlannedModel, "name"> => ({
+const ofPackaged = (
+  { client, model, secrets, semantic }: PackagedModel,
+  policy: Policy
+): Omit<PlannedModel, "name"> => ({
   provider: semantic,
   model,
-  gateway: AiSdkModelGateway.gateway({
-    model: client,
-    model_default: model,
-    made_up_ids: Providers.made_up_ids,
-    secrets,
-    keyed: true,
-    ...Providers.habitsOf(client(model), true)
-  })
+  gateway: AiSdkModelGateway.gateway(
+    {
+      model: client,
+      model_default: model,
+      made_up_ids: Providers.made_up_ids,
+      secrets,
+      keyed: true,
+      ...Providers.habitsOf(client(model), true)
+    },
+    policy
+  )
 })
 
-const ofText = Effect.fnUntraced(function* (choice: string) {
+const ofText = Effect.fnUntraced(function* (choice: string, policy: Policy) {
   const packaged = yield* ModelConfig.packagedOf(choice)
-  if (packaged !== undefined) return ofPackaged(packaged)
+  if (packaged !== undefined) return ofPackaged(packaged, policy)
   const config = yield* ModelConfig.fromName(choice)
-  const gateway = AiSdkModelGateway.gateway(yield* Providers.load(config), {
-    timeout_ms: config.timeout_ms
-  })
+  const gateway = AiSdkModelGateway.gateway(yield* Providers.load(config), policy)
   const provider = semanticName(config.provider)
   return { provider, model: config.model, gateway } satisfies Omit<PlannedModel, "name">
 })
@@ -104,12 +108,15 @@ type Choices = readonly [ModelChoice, ...ReadonlyArray<ModelChoice>]
  * set or its package is not installed.
  */
 export const planOf = (choices: Choices): Effect.Effect<ModelPlan, ModelError> =>
-  Effect.map(
-    Effect.forEach(choices, (choice) =>
-      typeof choice === "string" ? ofText(choice) : Effect.sync(() => ofObject(choice))
-    ),
-    (models) => ({ models: named(models) })
-  )
+  Effect.gen(function* () {
+    const policy = { timeout_ms: yield* ModelConfig.timeoutFromEnv }
+    const models = yield* Effect.forEach(choices, (choice) =>
+      typeof choice === "string"
+        ? ofText(choice, policy)
+        : Effect.sync(() => ofObject(choice, policy))
+    )
+    return { models: named(models) }
+  })
 
 /** A gateway that asks the first model, and the next one if that cannot answer. Fails as `planOf` does. */
 export const layer = (...choices: Choices): Layer.Layer<ModelGateway, ModelError> =>

@@ -128,6 +128,12 @@ const numberOf = Effect.fnUntraced(function* (name: string, least: number, most:
     : yield* refused(`${name} is not a whole number from ${least} to ${most}`)
 })
 
+/** The longest attempt at a turn, in ms: TROUPE_MODEL_TIMEOUT_MS, however a model is chosen. */
+export const timeoutFromEnv: Effect.Effect<number, ModelError> = Effect.map(
+  numberOf("TROUPE_MODEL_TIMEOUT_MS", 1, timeout_ms_max),
+  (given) => given ?? timeout_ms_default
+)
+
 const fallbacksOf = Effect.fnUntraced(function* (model: string) {
   const text = (yield* textOf("TROUPE_MODEL_FALLBACKS")) ?? ""
   const names = text.split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim()]))
@@ -174,8 +180,7 @@ export const fromEnv: Effect.Effect<ModelConfig | undefined, ModelError> = Effec
     base_url,
     api_key: yield* keyOf(provider, elsewhere !== undefined, troupe_variables.key),
     model,
-    timeout_ms:
-      (yield* numberOf("TROUPE_MODEL_TIMEOUT_MS", 1, timeout_ms_max)) ?? timeout_ms_default,
+    timeout_ms: yield* timeoutFromEnv,
     stream: yield* streamOf(),
     fallbacks: yield* fallbacksOf(model),
     concurrent_max: yield* numberOf("TROUPE_MODEL_CONCURRENT", 1, 10_000),
@@ -217,7 +222,7 @@ export const fromName = Effect.fnUntraced(function* (name: string) {
     base_url: yield* baseUrl(address, variables),
     api_key: yield* keyOf(provider, elsewhere !== undefined, variables.key),
     model,
-    timeout_ms: timeout_ms_default,
+    timeout_ms: yield* timeoutFromEnv,
     stream: true,
     fallbacks: [],
     concurrent_max: undefined,

@@ -11,6 +11,7 @@ import { compatible_key, convertUsage, metadataExtractor } from "../wire/Compati
 import { loadPeer } from "./LoadPeer.ts"
 import type { ModelConfig, ProviderName } from "./ModelConfig.ts"
 import type { ProviderHabits } from "../wire/ProviderHabits.ts"
+import { servesAsIs } from "../wire/ProviderHabits.ts"
 
 /** The settings of a client. `apiKey` is never absent, because the client would otherwise look for one in the environment. */
 interface Settings {
@@ -81,7 +82,7 @@ const packaged_takes: Readonly<Record<string, NonNullable<ProviderHabits["takes"
 const wires: Readonly<Record<ProviderName, Wire>> = {
   "openai-compatible": {
     fetch: chatFetch,
-    habits: { takes: takes["openai-compatible"] },
+    habits: { serves_as_is: true, takes: takes["openai-compatible"] },
     client: (settings, keyed) =>
       Effect.map(
         loadPeer("@ai-sdk/openai-compatible", () => import("@ai-sdk/openai-compatible")),
@@ -212,7 +213,10 @@ export const habitsOf = (
     return keepsAtBedrock.test(modelId) ? { ...kept_at_bedrock, takes } : { takes }
   }
   if (provider.startsWith("google.")) return wires.google.habits ?? {}
-  return provider.includes("anthropic") ? (wires.anthropic.habits ?? {}) : { takes }
+  if (provider.includes("anthropic")) return wires.anthropic.habits ?? {}
+  return servesAsIs(provider) || provider.startsWith(compatible_key)
+    ? { serves_as_is: true, takes }
+    : { takes }
 }
 
 /** The provider that the configuration names. Fails with kind `configuration` where its package is not installed. */

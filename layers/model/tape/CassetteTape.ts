@@ -21,7 +21,10 @@ export const bounds_default: TapeBounds = { turns_max: 10_000, bytes_max: 64_000
 /** A recording that cannot be written or read. */
 export class CassetteUnreadable extends Schema.TaggedError<CassetteUnreadable>()(
   "CassetteUnreadable",
-  { message: Schema.String }
+  {
+    /** What cannot be read, and where. */
+    message: Schema.String
+  }
 ) {}
 
 /** SHA-256 of what a turn depends on, each in lower-case hex. `transcript` covers `entries` entries, one after the other. */

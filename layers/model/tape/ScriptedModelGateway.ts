@@ -16,8 +16,9 @@ export type ScriptedTurn = Turn | Effect.Effect<Turn, ModelError>
 /**
  * - A list: one turn for each request, in the order of the requests, whichever agent sends them.
  * - A record: a list for each frame (`0`, `0/1.0`) or each agent; a frame's own list goes first.
- * - A function: what to say to this request; undefined = the script has nothing to say. It alone is safe to restart:
- *   where it looks at nothing but the request, a new process says what the old one would have said.
+ * - A function: what to say to this request, of which `transcript` has the message and what followed, and `history` what was
+ *   before; undefined = the script has nothing to say. It alone is safe to restart: where it looks at nothing but the request, a
+ *   new process says what the old one would have said.
  */
 export type Script =
   | ReadonlyArray<ScriptedTurn>

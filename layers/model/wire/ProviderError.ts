@@ -7,6 +7,7 @@ import { APICallError, LoadAPIKeyError, UnsupportedFunctionalityError } from "@a
 import { Result } from "effect"
 import { truncateUnits } from "../../../src/value/CutText.ts"
 import { bounds_carried, readJson } from "../../../src/value/BoundedJson.ts"
+import { redacted } from "../../../src/error/KnownSecrets.ts"
 import type { ModelErrorKind } from "../../../services/ModelGateway.ts"
 import { media_unsupported, ModelError } from "../../../services/ModelGateway.ts"
 import { answerRefused } from "./JudgedAnswer.ts"
@@ -18,12 +19,18 @@ type Kind = typeof ModelErrorKind.Type
 const message_max = 500
 const retry_after_ms_max = 86_400_000
 
-/** One line without addresses and keys, at most 500 characters. `secrets` are removed wherever they occur. */
+/** A key such as `x` or `ollama`, for a server that asks for none: it opens nothing, and without it texts would be garbled. */
+const isPlaceholder = (secret: string): boolean => /^[a-z_-]{0,7}$/i.test(secret)
+
+/**
+ * One line without addresses and keys, at most 500 characters. `secrets` are removed wherever they occur; one under 6 characters
+ * only as a word of its own, and placeholders stay.
+ */
 export const safeSentence = (text: string, secrets: ReadonlyArray<string>): string => {
+  const known = secrets.filter((secret) => !isPlaceholder(secret))
   // Cut first, so that a huge body costs nothing; again after, because a replacement may be longer.
-  let safe = truncateUnits(text, message_max * 4)
-  for (const secret of secrets) if (secret !== "") safe = safe.split(secret).join("[hidden]")
-  safe = safe
+  const safe = redacted(truncateUnits(text, message_max * 4), known)
+    .replaceAll("[secret]", "[hidden]")
     .replace(/[a-z][a-z0-9+.-]*:\/\/[^\s"'<>)\]]*/gi, "[address]")
     .replace(/\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b/g, "[address]")
     .replace(/\bBearer\s+\S+/gi, "[hidden]")
@@ -203,8 +210,10 @@ const ofAnswer = (
     })
   }
   const exhausted = names(body).some((name) => /insufficient_quota/i.test(name))
-  const kind = exhausted || filtered ? "refused" : kindOfStatus(status)
   const reason = safeSentence(withGeneration(body, reasonOf(body)), redaction.secrets)
+  // Asked again later, the same request would be as large.
+  const isLarge = status === 429 && isTooLong([], reason)
+  const kind = exhausted || filtered || isLarge ? "refused" : kindOfStatus(status)
   const after =
     retryAfterMs(error.responseHeaders, now) ??
     retryInfoMs(body) ??
@@ -298,11 +307,13 @@ export const errorOfEvent = (event: unknown, redaction: Redaction, now: number):
   const byName = names(error)
     .map(kindOfName)
     .find((kind) => kind !== undefined)
-  const kind = isFiltered(error, names(error))
-    ? "refused"
-    : (byName ?? (status === undefined ? "transient" : kindOfStatus(status)))
   const text = typeof event === "string" ? event : withGeneration(error, reasonOf(error))
   const reason = safeSentence(text, redaction.secrets)
+  const unnamed = byName === undefined && status === undefined
+  const kind =
+    isFiltered(error, names(error)) || (unnamed && isTooLong([], reason))
+      ? "refused"
+      : (byName ?? (status === undefined ? "transient" : kindOfStatus(status)))
   if (kind === "configuration") {
     const missing = status === 404 || names(error).some((name) => /not_?found/i.test(name))
     return new ModelError({
@@ -319,7 +330,7 @@ export const errorOfEvent = (event: unknown, redaction: Redaction, now: number):
   })
 }
 
-/** Documented by OpenAI, Anthropic, Amazon, Google, Mistral, vLLM and llama.cpp. */
+/** Documented by OpenAI, Anthropic, Amazon, Google, Mistral, Groq, vLLM, llama.cpp and LM Studio. */
 const codes =
   /^(context_length_exceeded|exceed_context_size_error|model_max_prompt_tokens_exceeded)$/i
 
@@ -329,7 +340,14 @@ const words: ReadonlyArray<RegExp> = [
   /exceeds? (the )?(model's )?(available )?context (window|size|limit|length)/i,
   /input token count .{0,40}exceeds the maximum number of tokens/i,
   /too (long|large) for (the )?model.{0,60}context/i,
-  /reduce the length of the messages/i
+  /reduce the length of the (messages|prompt)/i,
+  /(keep|truncate|tokens to keep from) the (first \d+|initial prompt|prompt)\b.{0,60}context/i,
+  /(cannot truncate prompt|reached context length|load the model with a larger context)/i,
+  /too many (input )?tokens\b.{0,60}(max|cannot exceed)/i,
+  /number of input tokens exceeds|exceeds? (the )?context limit/i,
+  /expected maxLength: \d+, actual: \d+/i,
+  // A request that no minute has room for.
+  /request too large for .{0,200}tokens per min/i
 ]
 
 /** Whether an error says that the prompt is too long. `names` are the provider's codes, `text` is its reason. */

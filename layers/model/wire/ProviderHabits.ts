@@ -2,6 +2,10 @@
  * Differences between providers: what a provider's wire format and client need besides the request, and what their strict modes take.
  */
 import type { LanguageModelV4, SharedV4ProviderOptions } from "@ai-sdk/provider"
+import type { ModelRequest } from "../../../services/ModelGateway.ts"
+import type { CallForm } from "./WrittenCalls.ts"
+import { formOf } from "./WrittenCalls.ts"
+import { WrittenText } from "./WrittenText.ts"
 
 /** Whether a client drops errors and tools that are in its stream, so that it has to be asked for the events as they come. */
 export const dropsEvents = ({ provider }: Pick<LanguageModelV4, "provider">): boolean =>
@@ -29,8 +33,35 @@ export interface ProviderHabits {
   readonly takes_back_ran?: ((tool: string) => boolean) | undefined
   /** True = what the provider ran is sent back as items of its answer, which our own fetch puts into the request. */
   readonly takes_back_items?: boolean | undefined
+  /**
+   * True = its models are served as they are, so that `<think>` in a text is reasoning, and a model that is known to write calls
+   * into its text is read so. An agent's settings override it.
+   */
+  readonly serves_as_is?: boolean | undefined
   /** Options that mark a part up to which the provider caches the prompt, for providers that need such a mark. */
   readonly break_point?: SharedV4ProviderOptions | undefined
+}
+
+/** Known as servers of open models, by the names of their clients. */
+const as_is =
+  /^(?:ollama|lm-?studio|v?llm|llama|sglang|groq|deepseek|together|fireworks|deepinfra|cerebras|sambanova|nvidia|nebius|hugging|openrouter|baseten|novita|moonshot|alibaba|qwen|zai|zhipu|minimax)/i
+
+export const servesAsIs = (provider: string): boolean => as_is.test(provider)
+
+/** Reads the texts of the model's turn for what they are not; undefined = they are taken as they come. */
+export const readingOf = (
+  { serves_as_is = false }: ProviderHabits,
+  model: string,
+  { settings, tools }: Pick<ModelRequest, "settings" | "tools">
+): WrittenText | undefined => {
+  const thinks = settings?.think_tags ?? serves_as_is
+  const wanted: CallForm | "off" | undefined =
+    settings?.calls_in_text ?? (serves_as_is ? formOf(model) : undefined)
+  const mayCall = tools.length > 0 && settings?.tool_choice !== "none"
+  const form = mayCall && wanted !== "off" ? wanted : undefined
+  return thinks || form !== undefined
+    ? new WrittenText({ thinks, form, tools: new Map(tools.map((tool) => [tool.name, tool])) })
+    : undefined
 }
 
 /** For a schema that the strict mode of OpenAI's wire refuses; the answer is checked here. */

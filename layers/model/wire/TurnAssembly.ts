@@ -42,6 +42,7 @@ import {
   withRan
 } from "./TurnParts.ts"
 import type { Piece, Slot } from "./TurnParts.ts"
+import type { Said, WrittenText } from "./WrittenText.ts"
 
 /** The bound on continuations of a provider that pauses, in one turn. */
 export const continuations_max = 8
@@ -89,9 +90,19 @@ export class TurnAssembly {
   private readonly items = new Map<string, OutputItem>()
   private readonly nova = new NovaTools()
   private readonly sink: (delta: ModelDelta) => void
+  /** Reads what is written into the texts; undefined = a text is a text. */
+  private readonly written: WrittenText | undefined
+  private text_id = ""
+  private unread: string | undefined
 
-  constructor(sink: (delta: ModelDelta) => void) {
+  constructor(sink: (delta: ModelDelta) => void, written?: WrittenText) {
     this.sink = sink
+    this.written = written
+  }
+
+  /** The text so far. */
+  get written_text(): string {
+    return this.text
   }
 
   get finished(): boolean {
@@ -120,9 +131,9 @@ export class TurnAssembly {
     switch (part.type) {
       case "text-start":
       case "text-end":
-        return this.wrote("text", part.id, "", part.providerMetadata)
+        return this.said(part.id, "", part.providerMetadata)
       case "text-delta":
-        return this.wrote("text", part.id, part.delta, part.providerMetadata)
+        return this.said(part.id, part.delta, part.providerMetadata)
       case "reasoning-start":
       case "reasoning-end":
         return this.wrote("reasoning", part.id, "", part.providerMetadata)
@@ -185,8 +196,9 @@ export class TurnAssembly {
   private content(part: LanguageModelV4Content, id: string): ModelError | undefined {
     switch (part.type) {
       case "text":
+        return this.said(id, part.text, part.providerMetadata)
       case "reasoning":
-        return this.wrote(part.type, id, part.text, part.providerMetadata)
+        return this.wrote("reasoning", id, part.text, part.providerMetadata)
       case "tool-call":
       case "tool-result":
       case "source":
@@ -218,6 +230,7 @@ export class TurnAssembly {
 
   private ended(end: End): void {
     this.finish = end
+    this.readRest()
     const found = end.providerMetadata?.[found_key]
     if (found !== undefined) this.addFound(found as Found)
     this.found.addGrounding(end.providerMetadata)
@@ -247,6 +260,48 @@ export class TurnAssembly {
 
   private answeredBy(model: string | undefined): void {
     if (model !== undefined && model !== "") this.model = truncateUnits(model, model_units_max)
+  }
+
+  /** A piece of a text, which may be more than a text. */
+  private said(
+    id: string,
+    delta: string,
+    provider: SharedV4ProviderMetadata | undefined
+  ): ModelError | undefined {
+    if (this.written === undefined) return this.wrote("text", id, delta, provider)
+    this.text_id = id
+    for (const each of this.written.push(delta)) this.place(each)
+    return provider === undefined ? this.oversize() : this.wrote("text", id, "", provider)
+  }
+
+  private place({ of, place, text }: Said): void {
+    if (of === "unsaid") this.unsay()
+    else this.wrote(of, `${this.text_id}/${place}`, text, undefined)
+  }
+
+  /** What was a text so far is reasoning. */
+  private unsay(): void {
+    for (const [at, slot] of this.slots.entries()) {
+      if (slot.of === "text") this.slots[at] = { of: "reasoning", piece: slot.piece }
+    }
+    this.sink({ kind: "text", text: "", offset: 0 })
+    if (this.text !== "") {
+      this.sink({ kind: "reasoning", text: this.text, offset: this.reasoning_units })
+    }
+    this.reasoning_units += this.text.length
+    this.text = ""
+    delete this.newest.text
+  }
+
+  /** What is left of the text when all of it is there: calls that are written in it, if it has no others. */
+  private readRest(): void {
+    if (this.written === undefined) return
+    const { calls, said, unreadable } = this.written.end(this.calls > 0)
+    for (const each of said) this.place(each)
+    this.unread = unreadable
+    for (const { input, name } of calls) {
+      this.called({ type: "tool-call", toolCallId: "", toolName: name, input })
+    }
   }
 
   /** A piece goes on where the newest of its kind has its id; texts stand in `text` in the order of their pieces. */
@@ -304,7 +359,9 @@ export class TurnAssembly {
   }
 
   private oversize(): ModelError | undefined {
-    return this.text.length + this.reasoning_units + this.argument_units > turn_units_max ||
+    const waiting = this.written?.units ?? 0
+    return this.text.length + waiting + this.reasoning_units + this.argument_units >
+      turn_units_max ||
       this.compacted_units + this.inputs.units > turn_units_max ||
       this.calls > calls_max ||
       this.slots.length > parts_max
@@ -333,17 +390,19 @@ export class TurnAssembly {
     const open = this.inputs.open()
     for (const call of open) this.propose(call, call.input.trim() === "", true)
     const { finishReason, providerMetadata, usage: counted } = this.finish
-    const finish = finishOf(finishReason, {
+    const unread = this.unread
+    const stated = finishOf(finishReason, {
       calls: this.calls,
       whole: !this.silent_calls,
       open: open.length > 0
     })
-    if (finish === undefined) return unfinished()
+    if (stated === undefined) return unfinished()
+    const finish = unread === undefined || !isCompleteFinish(stated) ? stated : "other"
     if (finish === "tool_calls" && this.calls === 0 && this.text === "") {
       return transient("the provider asked for tools and named none")
     }
     const raw = rawFinishOf(finishReason.raw, finish)
-    if (finish === "other" && raw === undefined && this.isNothing) {
+    if (finish === "other" && raw === undefined && unread === undefined && this.isNothing) {
       return transient("the provider answered nothing and did not say why")
     }
     const kept = new Kept(step, madeUp, isCompleteFinish(finish))
@@ -357,7 +416,9 @@ export class TurnAssembly {
       ...(raw === undefined ? undefined : { finish_raw: raw }),
       ...(isUnreadable(finishReason) && this.calls === 0
         ? { unreadable: unreadableText(finishReason.raw, providerMetadata) }
-        : undefined),
+        : unread === undefined
+          ? undefined
+          : { unreadable: truncateUnits(unread, unreadable_units_max) }),
       ...kept.rest(origin),
       ...this.found.found(madeUp),
       ...(usage === undefined ? undefined : { usage }),

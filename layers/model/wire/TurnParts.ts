@@ -27,12 +27,21 @@ export const ran_part_kind = "troupe.ran"
 export const isCompaction = (provider: SharedV4ProviderMetadata | undefined): boolean =>
   provider?.["anthropic"]?.["type"] === "compaction"
 
+/** An object that is written as JSON in a text, as some servers encode arguments a second time; any other value as it is. */
+const decodedTwice = (value: Json): Json => {
+  if (typeof value !== "string" || !/^\s*\{/.test(value)) return value
+  const read = readJson(value)
+  return Result.isSuccess(read) ? read.success : value
+}
+
 /** What is not JSON, or beyond its bounds, is kept as text. No text = no arguments, and so is the null that Cohere gives. */
 export const argumentsOf = (input: string): Pick<ProposedCall, "arguments" | "malformed"> => {
   if (/^\s*(null)?\s*$/.test(input)) return { arguments: {} }
   const text = restoredNumbers(input)
   const read = readJson(text)
-  return Result.isSuccess(read) ? { arguments: read.success } : { arguments: null, malformed: text }
+  return Result.isSuccess(read)
+    ? { arguments: decodedTwice(read.success) }
+    : { arguments: null, malformed: text }
 }
 
 /** Later data wins; members that it lacks are kept, because an end may leave out what the start had. */

@@ -7,6 +7,7 @@ import type { AgentTask, MessageExtras } from "../../../src/delivery/AgentTask.t
 import { extrasOf } from "../../../src/delivery/AgentTask.ts"
 import type { RunId } from "../../../src/value/Ids.ts"
 import { forEachPage } from "../../../src/value/Pages.ts"
+import { defined } from "../../../src/value/PlainObject.ts"
 import { limitsWithin } from "../../../src/run/Nesting.ts"
 import { agentOfRun } from "../../../src/run/RunState.ts"
 import { cancelRun, RunNotFound } from "../../../src/run/RunCommand.ts"
@@ -30,7 +31,7 @@ type Message = Pick<
   "tenant" | "address" | "conversation" | "message" | "by" | "trace_id"
 > &
   MessageExtras &
-  Pick<NewTask, "roles">
+  Pick<NewTask, "roles" | "via">
 
 /** The first event of the task's run. */
 export const runAcceptedOf = ({ loop }: ActorHost, task: Message): RunAccepted => {
@@ -43,6 +44,7 @@ export const runAcceptedOf = ({ loop }: ActorHost, task: Message): RunAccepted =
     message: task.message,
     by: task.by,
     ...(task.roles === undefined ? undefined : { roles: task.roles }),
+    ...(task.via === undefined ? undefined : { via: task.via }),
     trace_id: task.trace_id,
     limits: limitsWithin(
       agent?.spec.limits ?? RunLimits.make({}),
@@ -84,7 +86,7 @@ export const supersedeEarlier = Effect.fnUntraced(function* (host: ActorHost, ta
   for (const head of yield* reader.unfinished(task.tenant, task.address, superseded_max)) {
     if (head.ordinal >= task.ordinal) continue
     yield* amend(journal, onDurable, head.run_id, (state) =>
-      cancelRun(state, head.run_id, task.by, "superseded")
+      cancelRun(state, head.run_id, { by: task.by, ...defined({ via: task.via }) }, "superseded")
     ).pipe(Effect.catchTag(["RunIsOver", "RunNotFound", "RunQuarantined"], () => Effect.void))
   }
 })

@@ -7,6 +7,7 @@ import type { Past } from "../../../src/conversation/Compaction.ts"
 import type { Address, RunId, Tenant } from "../../../src/value/Ids.ts"
 import { actorKey } from "../../../src/value/Ids.ts"
 import type { AnchorKind } from "../../../src/memory/MemoryAnchors.ts"
+import type { RunBeside } from "../../../src/run/RunEvent.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import type { AgentMemories } from "../../../services/AgentMemory.ts"
 import { AgentMemory } from "../../../services/AgentMemory.ts"
@@ -113,9 +114,13 @@ export interface LoadedRun {
   /** When the last entry of its journal was appended, in ms since 1970; undefined for one that has waited here. */
   readonly last_append_at: number | undefined
   readonly past: Past
+  /** It is to answer beside a run that waits. Absent = it is the first of its address. */
+  readonly beside?: RunBeside | undefined
 }
 
 export interface Actor {
+  /** It takes side runs, beside the actor that has the first run of the address. */
+  readonly isBeside: boolean
   readonly tenant: Tenant
   readonly address: Address
   readonly key: string
@@ -152,18 +157,24 @@ export interface ActorStart {
   readonly firstRun?: RunHead | undefined
   readonly acceptedTask?: ClaimedTask
   readonly claimed?: Claim
+  readonly isBeside?: boolean
 }
+
+/** The key of the actor that takes the side runs of an address. No tenant has a space in its name. */
+export const sideKey = (tenant: Tenant, address: Address): string =>
+  `beside ${actorKey(tenant, address)}`
 
 export const makeActor = (
   memories: AgentMemories["Service"],
   tenant: Tenant,
   address: Address,
-  { acceptedTask, claimed, firstRun }: ActorStart,
+  { acceptedTask, claimed, firstRun, isBeside = false }: ActorStart,
   kind?: AnchorKind
 ): Actor => ({
+  isBeside,
   tenant,
   address,
-  key: actorKey(tenant, address),
+  key: isBeside ? sideKey(tenant, address) : actorKey(tenant, address),
   wakeup: makeWakeup(),
   state: "running",
   run: undefined,

@@ -5,8 +5,8 @@
  * - It is interrupted: so is its fiber.
  * - Its run's journal does not fold: the run is in quarantine, and the actor is removed.
  * - It crashed at most `restarts_max` times within `window_ms`: it starts again after a backoff, and claims the run anew.
- * - It crashed more often: its run fails with `restart_intensity_exceeded`, and the actor is stopped. A message or a sweep
- *   that finds work at its address starts it again.
+ * - It crashed more often: its run fails with `restart_intensity_exceeded`, and the actor is stopped. A message, or the
+ *   sweep that follows after `sweep_ms`, starts it again where there is work at its address.
  */
 import { Effect, Random, Result } from "effect"
 import type { Cause } from "effect"
@@ -75,6 +75,8 @@ const waitToRestart = Effect.fnUntraced(function* (host: ActorHost, actor: Actor
       yield* Effect.ignoreCause(failRun(host, actor.run))
     }
     yield* logCrash("an actor crashed too often and was stopped", cause, about, "Error")
+    // Messages may wait behind its run, and nobody else wakes it for them.
+    host.sweepAlarm.set(now + host.config.sweep_ms)
     return false
   }
   yield* logCrash("an actor crashed and is started again", cause, about, "Warn")

@@ -13,7 +13,7 @@ import { drainRun, wakeRun } from "../loop/RunWakeup.ts"
 import { ActorBase } from "../tool/CallHost.ts"
 import { reportFailedExit } from "../tool/FaultReport.ts"
 import type { Actor, ActorStart } from "./Actor.ts"
-import { makeActor, wakeIfBehind } from "./Actor.ts"
+import { makeActor, sideKey, wakeIfBehind } from "./Actor.ts"
 import { supervise } from "./ActorLoop.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import type { ClaimedTask } from "./ClaimedDispatches.ts"
@@ -145,6 +145,21 @@ export class ActorFibers {
   readonly wake = (tenant: Tenant, address: Address, firstRun?: RunHead): void => {
     // What is not hosted here waits for a process that has it: here it could only fail.
     if (!this.#host.hosting.has(address)) return
+    this.#wakeFirst(tenant, address, firstRun)
+    if (firstRun === undefined) this.wakeBeside({ tenant, address })
+  }
+
+  /** The same for the actor of its side runs, where its agent's mailbox is `answer`: the first run may wait for people. */
+  readonly wakeBeside = ({ address, tenant }: Pick<Actor, "address" | "tenant">): void => {
+    const { loop, memory, table } = this.#host
+    if (loop.directory.get(address.agent)?.spec.mailbox !== "answer") return
+    const present = table.actorOf(sideKey(tenant, address))
+    if (present !== undefined) this.#notifyMail(present)
+    else if (memory.hasRoom(tenant)) this.#start(tenant, address, { isBeside: true })
+    else memory.leftOne(tenant)
+  }
+
+  #wakeFirst(tenant: Tenant, address: Address, firstRun?: RunHead): void {
     const present = this.#host.table.actorOf(actorKey(tenant, address))
     if (present === undefined) {
       if (this.#host.memory.hasRoom(tenant)) this.#start(tenant, address, { firstRun })
@@ -216,7 +231,7 @@ export class ActorFibers {
   #run(actor: Actor): void {
     // Added to what the runtime has, and not merged: what fibers look up at their start is then found once for all actors.
     const fork = Effect.runForkWith(Context.add(this.#services, AgentMemory, actor.memory))
-    const fiber = fork(supervise(this.#host, actor))
+    const fiber = fork(supervise(this.#host, actor, this.wakeBeside))
     if (fiber.pollUnsafe() === undefined) this.#fibers.add(fiber)
     fiber.addObserver((exit) => {
       this.#fibers.delete(fiber)
@@ -227,6 +242,11 @@ export class ActorFibers {
   #ended(actor: Actor, exit: Exit.Exit<boolean>): void {
     const { loop, table } = this.#host
     const isIdle = Exit.isSuccess(exit) && exit.value && !table.isDraining
+    // The run before its side runs may have ended meanwhile: then what is behind them begins now.
+    if (actor.isBeside && actor.place !== undefined && !table.isDraining) {
+      actor.place = undefined
+      this.#wakeFirst(actor.tenant, actor.address)
+    }
     // A message may have come since it last looked.
     if (isIdle && actor.hasMail) return this.#run(actor)
     if (isIdle) return this.#idle.add(actor)

@@ -22,14 +22,17 @@ import { Tokenizer } from "../../../services/Tokenizer.ts"
 import type { OnDurable } from "../feed/Observers.ts"
 import { makeOnDurable } from "../feed/Observers.ts"
 import { OpenQuestions } from "../approval/OpenQuestions.ts"
+import { Alarm } from "../fiber/Periodic.ts"
 import * as RoleDirectory from "../directory/RoleDirectory.ts"
 import type { DirectoryFor } from "../directory/RoleDirectory.ts"
 import { Feed } from "../feed/Feed.ts"
 import * as LimitApproval from "../loop/LimitApproval.ts"
+import { guardApproval } from "../loop/RunQuestion.ts"
 import * as LoopScheduler from "../fiber/LoopScheduler.ts"
 import { PromptFiles } from "../loop/PromptFiles.ts"
 import { RunMemory } from "../loop/RunMemory.ts"
 import * as PromptMeter from "../loop/PromptMeter.ts"
+import { TurnBudgets } from "../loop/TurnBudgets.ts"
 import type { LoopServices } from "../loop/LoopServices.ts"
 import * as Deadlines from "../tool/Deadlines.ts"
 import { makeFaultReporter } from "../tool/FaultReport.ts"
@@ -62,6 +65,8 @@ const makeHosting = (directory: AgentDirectory["Service"]) => {
 
   return {
     agents: directory.all.map(({ spec }) => spec.name),
+    /** Those whose messages are answered beside a run that waits for people. */
+    answering: directory.all.flatMap(({ spec }) => (spec.mailbox === "answer" ? [spec.name] : [])),
     hosted,
     /** Are the agent and all needs hosted here? */
     has: ({ agent }: Address, needs = nothing): boolean =>
@@ -94,6 +99,8 @@ export interface ActorHost {
   erasures: number
   readonly onDurable: OnDurable
   readonly questions: OpenQuestions["Service"]
+  /** Has the runtime sweep when the next question ends, or when a stopped actor may start again. */
+  readonly sweepAlarm: Alarm
   readonly dispatches: ClaimedDispatches.ClaimedDispatches
   /** Bounds the runs that are loaded from the journal at the same time. */
   readonly loading: RunLoading
@@ -142,6 +149,8 @@ export const makeActorHost = Effect.gen(function* () {
   const onDurable = yield* makeOnDurable(clock, report)
   const parts: PartStore = { blobs: yield* BlobStore, bounds: yield* BlobBounds, digest }
   const memory = yield* makeMemory(config.in_flight_bytes_max)
+  const model = yield* ModelGateway
+  const prices = yield* PriceBook
   const host: ActorHost = {
     owner,
     config,
@@ -158,6 +167,7 @@ export const makeActorHost = Effect.gen(function* () {
       if (state.ended !== undefined) secrets.drop(run)
     },
     questions,
+    sweepAlarm: new Alarm(),
     dispatches: ClaimedDispatches.make(
       yield* Outbox,
       owner,
@@ -170,7 +180,7 @@ export const makeActorHost = Effect.gen(function* () {
     loop: {
       journal: yield* RunJournal,
       reader: yield* RunReader,
-      model: yield* ModelGateway,
+      model,
       directory,
       deadlines,
       scheduler: yield* (yield* LoopScheduler.LoopScheduling)(config.loops_per_turn),
@@ -179,9 +189,11 @@ export const makeActorHost = Effect.gen(function* () {
       files: new PromptFiles(parts.blobs, config.in_flight_bytes_max / 8),
       parts,
       secrets,
-      prices: yield* PriceBook,
+      prices,
+      budgets: yield* TurnBudgets.make({ directory, model, prices, clock }),
       report,
       requestLimitApproval: LimitApproval.make({ digest, random, policy_version }),
+      requestGuardApproval: guardApproval({ digest, random, policy_version }),
       invoker,
       providerTools
     }

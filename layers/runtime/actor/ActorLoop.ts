@@ -4,7 +4,8 @@
  * `supervise` is what its fiber runs. It calls `runUntilPause`, which claims the first unfinished run and runs it, then the
  * next. Where there is none the actor is idle, without a fiber (`IdleActors`); where its run waits only for people the
  * fiber waits for a decision (`DecisionWait`). After `idle_ms` or `park_ms` the actor is removed from the process, and its
- * state is in the journal only. A message or a decision starts it again (`LocalAgentRuntime.ts`, `Recovery.ts`).
+ * state is in the journal only. Where the agent's mailbox is `answer`, a second actor of the address takes its side runs, one
+ * at a time too, while the first run waits for people (`src/run/SideRun.ts`). A message or a decision starts it again (`LocalAgentRuntime.ts`, `Recovery.ts`).
  *
  * A crash is a failure of `runUntilPause`: `handleCrash` (`ActorCrash.ts`) decides whether it is called again, which then
  * starts from the journal.
@@ -14,6 +15,9 @@
 import { Effect, Exit } from "effect"
 import type { RunId } from "../../../src/value/Ids.ts"
 import type { RunNotFound } from "../../../src/run/RunCommand.ts"
+import type { RunBeside } from "../../../src/run/RunEvent.ts"
+import { isAccepted, isParkable } from "../../../src/run/RunState.ts"
+import { besideOf, sideRunOf } from "../../../src/run/SideRun.ts"
 import type { Decision } from "../../../src/approval/Approval.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { RunHead } from "../../../services/RunReader.ts"
@@ -24,6 +28,7 @@ import { handleCrash } from "./ActorCrash.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import type { LoadedRun, Actor } from "./Actor.ts"
 import { beginAcceptedTask, claimRun, continueRun, loadClaimed } from "./ActorRun.ts"
+import { foldRun } from "./History.ts"
 import { Deadline } from "../tool/Deadlines.ts"
 
 /** Entries that are searched for decisions; the loop reads those beyond them. */
@@ -137,13 +142,41 @@ const endShare = (actor: Actor): void => {
   actor.share = undefined
 }
 
+/** A run that an actor may take, and what it is told if it is a side run. */
+interface NextRun {
+  readonly head: RunHead | undefined
+  readonly beside?: RunBeside
+  /** The number of the run that waits. */
+  readonly waiting?: number
+}
+
+const no_run: NextRun = { head: undefined }
+
 /** The first unfinished run of the address. */
 const firstUnfinished = Effect.fnUntraced(function* (host: ActorHost, actor: Actor) {
   const { firstRun } = actor
   actor.firstRun = undefined
-  if (firstRun !== undefined) return firstRun
+  if (firstRun !== undefined) return { head: firstRun }
   const [head] = yield* host.loop.reader.unfinished(actor.tenant, actor.address, 1)
-  return head
+  return { head }
+})
+
+/** The run of the address that may answer beside its first one, as long as that one waits for people. */
+const nextSideRun = Effect.fnUntraced(function* (
+  { loop: { reader } }: ActorHost,
+  { address, tenant }: Actor
+) {
+  const found = sideRunOf(yield* reader.unfinished(tenant, address, 2))
+  if (found === undefined) return no_run
+  const { side: head, waiting } = found
+  const state = yield* Effect.catchTag(
+    foldRun(reader, waiting.run_id),
+    "RunQuarantined",
+    () => Effect.undefined
+  )
+  // It may have been decided, or have ended, since its head was read.
+  if (state === undefined || !isAccepted(state) || !isParkable(state)) return no_run
+  return { head, beside: besideOf(waiting.run_id, state), waiting: waiting.ordinal }
 })
 
 /** Hands a claimed run that needs what this process does not host over to one that does. Otherwise gives it back. */
@@ -199,10 +232,18 @@ const claimFirst = Effect.fnUntraced(function* (
     if (assigned !== undefined) return assigned
     endShare(actor)
     const line = actor.firstRun === undefined ? "sent" : "found"
-    const head = yield* firstUnfinished(host, actor)
+    const next: NextRun = yield* actor.isBeside
+      ? nextSideRun(host, actor)
+      : firstUnfinished(host, actor)
+    const { beside, head, waiting } = next
     // What came while it looked may be the very run that it found, which is claimed already.
     if (actor.acceptedTask !== undefined) continue
-    if (head === undefined || table.isAccepting(head.run_id)) {
+    // A side run that goes on after the run before it has ended is its own actor's, which wakes this one at its end.
+    if (
+      head === undefined ||
+      table.isAccepting(head.run_id) ||
+      table.residentOf(head.run_id) !== undefined
+    ) {
       actor.state = "idle"
       return "idle"
     }
@@ -220,13 +261,13 @@ const claimFirst = Effect.fnUntraced(function* (
     if (!memory.hasRoom(actor.tenant)) return removeForNow(host, actor)
     actor.share = memory.join(actor.tenant)
     const loaded = yield* Effect.catchTag(
-      claimRun(host, actor, head, line),
+      claimRun(host, actor, head, line, waiting),
       // After it was found it ended, or another process claimed it; or it is not in the journal.
       ["RunIsOver", "RunNotFound", "FencedOff"],
       () => Effect.sync(() => table.releaseRun(head.run_id))
     )
     if (loaded === undefined) continue
-    return yield* removeIfUnhosted(host, actor, loaded)
+    return yield* removeIfUnhosted(host, actor, beside ? { ...loaded, beside } : loaded)
   }
   return remove(host, actor, undefined)
 })
@@ -249,10 +290,14 @@ const runUntilPause = Effect.fnUntraced(function* (
   }
 })
 
-/** What an actor's fiber runs. Ends with true where the actor is idle, and with false where it was removed from the table. */
+/**
+ * What an actor's fiber runs. Ends with true where the actor is idle, and with false where it was removed from the table.
+ * `onWaiting`: its run waits for people from now on.
+ */
 export const supervise = Effect.fnUntraced(function* (
   host: ActorHost,
-  actor: Actor
+  actor: Actor,
+  onWaiting: (actor: Actor) => void
 ): Effect.fn.Return<boolean, never, AgentMemory> {
   for (;;) {
     const exit = yield* Effect.exit(runUntilPause(host, actor))
@@ -262,6 +307,7 @@ export const supervise = Effect.fnUntraced(function* (
       return false
     }
     if (exit.value !== "waiting") return exit.value === "idle"
+    onWaiting(actor)
     const { waiting, wakeup } = actor
     if (waiting !== undefined && awaitsDecision(host, waiting)) {
       if (wakeup.pending || wakeup.draining) continue

@@ -11,6 +11,7 @@ import type { RunId, FrameId } from "../../../src/value/Ids.ts"
 import { hasCopiedResult } from "../../../src/run/CallResult.ts"
 import { eventUnits } from "../../../src/run/HeldUnits.ts"
 import { foldWhole } from "../../../src/run/Quarantine.ts"
+import { ordinalBefore } from "../../../src/run/Branch.ts"
 import type { RunEvent, RunStopping } from "../../../src/run/RunEvent.ts"
 import { agentOfRun } from "../../../src/run/RunState.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
@@ -34,7 +35,7 @@ import type { Actor, LoadedRun } from "./Actor.ts"
 import { failIfUnfoldable } from "./ActorCrash.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import type { ClaimedTask } from "./ClaimedDispatches.ts"
-import { chapterOf, cutOf, loadPast, withChapter } from "./History.ts"
+import { branchOf, chapterOf, cutOf, entriesOf, loadPast, withChapter } from "./History.ts"
 import type { Line } from "./RunLoading.ts"
 import { begun_length, traceRun } from "./RunSpans.ts"
 import type { Feed, ToolOutput } from "../feed/Feed.ts"
@@ -98,9 +99,17 @@ class RunFeed {
 const countBegun = countDelivered(dispatched_topic)
 
 /** The conversation before the run: what the actor has of it, unless another process ran or cancelled a run since. */
-const pastOf = (host: ActorHost, actor: Actor, { ordinal, ...head }: RunHead, claim: Claim) => {
+const pastOf = (
+  host: ActorHost,
+  actor: Actor,
+  { ordinal, ...head }: RunHead,
+  claim: Claim,
+  waiting?: number
+) => {
   const { loop, tasks } = host
-  if (actor.past !== undefined && actor.past_to === ordinal - 1) return Effect.succeed(actor.past)
+  const branch = branchOf(claim.entries)
+  if (actor.past !== undefined && actor.past_to === ordinalBefore({ branch, ordinal }))
+    return Effect.succeed(actor.past)
   const agent = loop.directory.get(actor.address.agent)
   return loadPast(
     { reader: loop.reader, tasks },
@@ -108,9 +117,12 @@ const pastOf = (host: ActorHost, actor: Actor, { ordinal, ...head }: RunHead, cl
       tenant: head.tenant,
       conversation: head.conversation,
       ordinal,
+      branch,
+      waiting,
       cut: cutOf(claim.entries),
       tokens_max: agent?.spec.history_tokens_max ?? 0,
-      measure: agent === undefined ? utf16Units : loop.weights.of(agent).measure
+      measure: agent === undefined ? utf16Units : loop.weights.of(agent).measure,
+      guards: agent?.guards
     }
   )
 }
@@ -150,12 +162,13 @@ const loadRun = Effect.fnUntraced(function* <E>(
   actor: Actor,
   head: RunHead,
   line: Line,
-  claiming: Effect.Effect<Claim, E>
+  claiming: Effect.Effect<Claim, E>,
+  waiting?: number
 ) {
   const { run_id: run } = head
   const channel = channelKey(head.tenant, head.conversation)
   const loading = Effect.flatMap(claiming, (claim) =>
-    Effect.map(pastOf(host, actor, head, claim), (past) => ({ claim, past }))
+    Effect.map(pastOf(host, actor, head, claim, waiting), (past) => ({ claim, past }))
   )
   const { claim, past } = yield* host.loading
     .withPermit(line, loading)
@@ -179,13 +192,23 @@ const loadRun = Effect.fnUntraced(function* <E>(
   return loaded
 })
 
-/** Claims a run and loads it. Fails with FencedOff where another process has claimed it since it was found. */
-export const claimRun = (host: ActorHost, actor: Actor, head: RunHead, line: Line) =>
+/**
+ * Claims a run and loads it. Fails with FencedOff where another process has claimed it since it was found. `waiting`: the number
+ * of the run that it answers beside.
+ */
+export const claimRun = (
+  host: ActorHost,
+  actor: Actor,
+  head: RunHead,
+  line: Line,
+  waiting?: number
+) =>
   Effect.suspend(() => {
     const { run_id: run } = head
     // With the event of the claim.
     takeRun(host, actor, { ...head, run }, head.length + 1, false)
-    return loadRun(host, actor, head, line, host.ownership.claim(run, host.owner, head.epoch))
+    const claiming = host.ownership.claim(run, host.owner, head.epoch)
+    return loadRun(host, actor, head, line, claiming, waiting)
   })
 
 /** Loads a run that was claimed with an amendment. */
@@ -277,6 +300,7 @@ const onDurableOf =
       else if (event._tag === "ApprovalRequested" || event._tag === "ClientRequested") {
         shown.uncacheRun()
         OpenQuestions.openQuestion(questions, run, event.approval)
+        if (event.expires_at !== undefined) host.sweepAlarm.set(event.expires_at)
       } else if (event._tag === "CallUnknown") shown.uncacheRun()
       else if (event._tag === "RunEnded") shown.end()
       else if (event._tag === "RunStopping" && event.status === "failed")
@@ -296,7 +320,7 @@ const endMemory = (memory: AgentMemory["Service"], run: RunId) =>
 export const continueRun = Effect.fnUntraced(function* (
   host: ActorHost,
   actor: Actor,
-  { head, last_append_at, past, state, worked_ms }: LoadedRun,
+  { beside, head, last_append_at, past, state, worked_ms }: LoadedRun,
   hasWaited: boolean
 ) {
   const { erasures, feed, loop, questions, table } = host
@@ -314,7 +338,7 @@ export const continueRun = Effect.fnUntraced(function* (
   }
   const looped = runLoop(
     services,
-    { run, state, worked_ms, last_append_at, hasWaited },
+    { run, state, worked_ms, last_append_at, hasWaited, beside },
     past,
     actor.wakeup,
     definitionChange(loop.directory.get(agentOfRun(state.accepted)), state)
@@ -333,7 +357,7 @@ export const continueRun = Effect.fnUntraced(function* (
     const isShown = (agent?.spec.history_tokens_max ?? 0) > 0
     const { hasFiles, past: cut } = finish.state
     actor.past = isShown
-      ? withChapter(past, chapterOf(ordinal, finish.transcript), cut, hasFiles)
+      ? withChapter(past, chapterOf(ordinal, entriesOf(finish.state, agent?.guards)), cut, hasFiles)
       : no_past
     actor.past_to = host.erasures === erasures ? ordinal : 0
     // A cancel from outside has woken no watcher.

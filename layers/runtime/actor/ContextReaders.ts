@@ -57,7 +57,7 @@ const refused = (who: string, error: unknown, secrets: ReadonlySet<string>): Inv
   const why = mayQuote ? "it is not what is expected" : refusalText(error)
   return new InvalidInput({
     field: ["message.context", ...path.map((part) => truncateUnits(part, 64))].join("."),
-    message: truncateUnits(`${who} reads it: ${why}`, 300)
+    reason: truncateUnits(`${who} reads it: ${why}`, 300)
   })
 }
 

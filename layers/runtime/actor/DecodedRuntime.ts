@@ -1,17 +1,27 @@
 /**
  * Decodes what the runtime is given, and checks the caller's right, before anything is done. A customer reaches the
- * conversations that it began and the runs of messages that it sent; anything else is not found.
+ * conversations that it began and the runs of messages that it sent; anything else is not found. It begins one under an id of its
+ * own, or without naming any.
  */
 import { Effect } from "effect"
 import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
-import { isOpenTo, messageRefusal } from "../../../src/conversation/CustomerView.ts"
+import {
+  isOpenTo,
+  isOwnName,
+  messageRefusal,
+  notItsOwn
+} from "../../../src/conversation/CustomerView.ts"
 import { ConversationNotFound } from "../../../src/conversation/Conversation.ts"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
+import { AgentBusy } from "../../../src/delivery/AgentTask.ts"
 import * as Entries from "../../../src/entry/ArgumentReaders.ts"
 import type { ConversationId, RunId } from "../../../src/value/Ids.ts"
+import { loggingRefusals, logRefusedAct } from "../../../src/principal/RefusedActs.ts"
+import { begunBy, hiding } from "../../../src/principal/HiddenReason.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import type { RightName } from "../../../src/principal/Rights.ts"
 import { isLimitedToOwn } from "../../../src/principal/Rights.ts"
+import { customerQueuedBehind } from "../../../src/run/QueuedBehind.ts"
 import { CallNotUnknown, RunNotFound } from "../../../src/run/RunCommand.ts"
 import { AgentRuntime, feedStream } from "../../../services/AgentRuntime.ts"
 import type { Cursor, Message } from "../../../services/AgentRuntime.ts"
@@ -28,7 +38,7 @@ interface Services {
 const actorsLimit = Entries.limitUpTo(100_000)
 
 /** Fails for a customer that did not send the task, with an error made only then, for its stack (bench row `send`). */
-const failUnlessSender = <E>(
+const failUnlessSender = <E extends object>(
   by: Principal,
   right: RightName,
   task: Effect.Effect<AgentTask | undefined, StoreError>,
@@ -38,7 +48,13 @@ const failUnlessSender = <E>(
     ? Effect.flatMap(task, (found) =>
         found?.tenant === by.tenant && isOpenTo(by, right, found.by)
           ? Effect.void
-          : Effect.fail(missing())
+          : loggingRefusals(
+              by,
+              right,
+              Effect.fail(
+                found?.tenant === by.tenant ? hiding(begunBy(found.by), missing()) : missing()
+              )
+            )
       )
     : Effect.void
 
@@ -62,6 +78,17 @@ const failIfNotSentBy = ({ tasks }: Services, by: Principal, right: RightName, r
 const isAccepted = ({ tasks }: Services, by: Principal, run: RunId) =>
   Effect.map(orJournalError(tasks.get(run)), (task) => task?.tenant === by.tenant)
 
+/** As `failIfNotBegunBy`, for a message, which may begin a conversation under an id that is the customer's own. */
+const failIfNotOpenTo = ({ tasks }: Services, by: Principal, id: ConversationId) =>
+  isLimitedToOwn(by, "send")
+    ? Effect.flatMap(tasks.ofConversation(by.tenant, id, 0, 1), ([first]) => {
+        const isOpen = first === undefined ? isOwnName(by, id) : isOpenTo(by, "send", first.by)
+        if (isOpen) return Effect.void
+        const error = hiding(first && begunBy(first.by), notItsOwn(by, id))
+        return loggingRefusals(by, "send", Effect.fail(error))
+      })
+    : Effect.void
+
 /** Idempotency keys are shared by the staff of a tenant. A customer's key is bound to the customer. */
 const withOwnKey = (
   { digest }: Services,
@@ -77,6 +104,26 @@ const withOwnKey = (
       }))
 }
 
+/** A customer is told of no question that it may not answer. */
+const forCustomer = (
+  sent: ReturnType<AgentRuntime["Service"]["send"]>
+): ReturnType<AgentRuntime["Service"]["send"]> =>
+  sent.pipe(
+    Effect.map(({ queued_behind, ...accepted }) => ({
+      ...accepted,
+      ...(queued_behind && { queued_behind: customerQueuedBehind(queued_behind) })
+    })),
+    Effect.catchTag("AgentBusy", ({ address, behind, replaces }) =>
+      Effect.fail(
+        new AgentBusy({
+          address,
+          ...(behind && { behind: customerQueuedBehind(behind) }),
+          ...(replaces && { replaces })
+        })
+      )
+    )
+  )
+
 const decodedSend = (
   services: Services,
   runtime: Pick<AgentRuntime["Service"], "send">
@@ -84,12 +131,15 @@ const decodedSend = (
   Effect.fnUntraced(function* (message, by) {
     const read = yield* Entries.message(message, "message")
     const who = yield* Entries.entitled(by, "send")
-    if (read.conversation !== undefined)
-      yield* failIfNotBegunBy(services, who, "send", read.conversation)
+    if (read.conversation !== undefined) yield* failIfNotOpenTo(services, who, read.conversation)
     const refusal = messageRefusal(who, read)
-    if (refusal !== undefined) return yield* refusal
+    if (refusal !== undefined) {
+      yield* logRefusedAct(who, "send", refusal)
+      return yield* refusal
+    }
+    const sent = runtime.send(yield* withOwnKey(services, who, read), who)
     return yield* Effect.catchTag(
-      runtime.send(yield* withOwnKey(services, who, read), who),
+      isLimitedToOwn(who, "send") ? forCustomer(sent) : sent,
       "AgentNotFound",
       (missing) =>
         // A customer is not shown which agents there are.
@@ -118,11 +168,11 @@ export const withDecodedArguments = (
   })
   return AgentRuntime.of({
     send: decodedSend(services, runtime),
-    currentAgent: Effect.fnUntraced(function* (conversation, by) {
+    currentAgent: Effect.fnUntraced(function* (conversation, by, replaces) {
       const id = yield* Entries.conversationId(conversation, "conversation")
       const who = yield* Entries.entitled(by, "send")
       yield* failIfNotBegunBy(services, who, "send", id)
-      return yield* runtime.currentAgent(id, who)
+      return yield* runtime.currentAgent(id, who, replaces)
     }),
     // Takes ids that are decoded, and finds nothing for others.
     placeOf: runtime.placeOf,

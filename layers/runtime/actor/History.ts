@@ -14,10 +14,14 @@ import type { ConversationId, RunId, Tenant } from "../../../src/value/Ids.ts"
 import { rootFrame } from "../../../src/value/Ids.ts"
 import { isErased } from "../../../src/replay/Erased.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
+import type { Branch } from "../../../src/run/Branch.ts"
+import { ordinalBefore } from "../../../src/run/Branch.ts"
 import { emptyState } from "../../../src/run/RunState.ts"
 import { evolve } from "../../../src/run/RunFold.ts"
-import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
+import { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { FoldState } from "../../../src/run/RunState.ts"
+import { judgedTranscript } from "../../../src/run/Guarding.ts"
+import type { AgentGuards } from "../../../services/AgentDirectory.ts"
 import type { JournalError } from "../../../services/RunJournal.ts"
 import type { RunReader } from "../../../services/RunReader.ts"
 import { forEachEntry } from "../../../services/RunReader.ts"
@@ -26,13 +30,20 @@ import type { TaskStore } from "../../../services/TaskStore.ts"
 
 const page_max = 10_000
 
-/** The whole run, folded: of no events, if it has not been accepted. */
+/** The whole run, folded: of no events, if it has not been accepted. Fails where an event does not fit those before it. */
 export const foldRun = Effect.fnUntraced(function* (
   reader: RunReader["Service"],
   run: RunId
 ): Effect.fn.Return<FoldState, JournalError | RunQuarantined> {
   const state = emptyState()
-  yield* forEachEntry(reader, run, page_max, ({ event }) => evolve(state, event))
+  let seq = 0
+  const folded = forEachEntry(reader, run, page_max, (entry) => {
+    seq = entry.seq
+    evolve(state, entry.event)
+  })
+  yield* Effect.catchDefect(folded, () =>
+    Effect.fail(new RunQuarantined({ run_id: run, reason: "unfoldable", seq }))
+  )
   return state
 })
 
@@ -44,11 +55,24 @@ export const cutOf = (entries: ReadonlyArray<JournalEntry>): HistoryCut | undefi
   return newest?._tag === "Compacted" ? newest.history : undefined
 }
 
+/** Where the run stands in place of another. */
+export const branchOf = ([first]: ReadonlyArray<JournalEntry>): Branch | undefined =>
+  first?.event._tag === "RunAccepted" ? first.event.branch : undefined
+
 export const chapterOf = (ordinal: number, entries: ReadonlyArray<TranscriptEntry>): Chapter => ({
   ordinal,
   entries,
   units: heldUnits(entries)
 })
+
+/** What later runs are shown of an ended one, where these guards judge what they are shown. */
+export const entriesOf = (
+  { frames }: FoldState,
+  guards: AgentGuards | undefined
+): ReadonlyArray<TranscriptEntry> => {
+  const frame = frames.get(rootFrame)
+  return frame === undefined ? [] : judgedTranscript(frame, guards)
+}
 
 /** What a model is shown of the past and of one more chapter, where nothing of it is cut. */
 const shownWith = ({ entries, tokens }: ShownPast, chapter: Chapter): ShownPast => ({
@@ -86,42 +110,66 @@ export interface HistoryQuery {
   readonly conversation: ConversationId
   /** Of the run whose past this is. */
   readonly ordinal: number
+  /** Where that run stands in place of another. */
+  readonly branch?: Branch | undefined
+  /** Of the run that waits, for a side run: its past is not over. */
+  readonly waiting?: number | undefined
   /** The cut that this run has made already. */
   readonly cut: HistoryCut | undefined
   /** Reading stops at so many tokens: older runs would be cut anyway. 0 = nothing is read. */
   readonly tokens_max: number
   readonly measure: Measure
+  /** Those of the agent that is shown the past. Undefined = it has none. */
+  readonly guards: AgentGuards | undefined
 }
 
 export const loadPast = Effect.fnUntraced(function* (
   stores: { readonly reader: RunReader["Service"]; readonly tasks: TaskStore["Service"] },
   query: HistoryQuery
 ): Effect.fn.Return<Past, JournalError | StoreError> {
-  const { conversation, ordinal, tenant, tokens_max } = query
+  const { conversation, ordinal, tenant, tokens_max, waiting } = query
   if (ordinal <= 1 || tokens_max === 0) return no_past
   const chapters: Array<Chapter> = []
   let { cut } = query
   let tokens = 0
   let hasFiles = false
+  // The newest run of the branch that is not read, and the newest of which it is not known yet.
+  let before = ordinalBefore(query)
+  let next = before
+  const [waits] =
+    waiting === undefined
+      ? []
+      : yield* stores.tasks.ofConversation(tenant, conversation, waiting - 1, 1)
   // One more than a prompt may hold: that one tells the compactor that there are too many.
-  const ended = yield* stores.tasks.endedBefore(tenant, conversation, ordinal, chapters_max + 1)
-  for (const task of ended) {
-    if (task.ordinal <= (cut?.dropped ?? 0)) break
-    // A run in quarantine is left out. The journal has told operators of it.
-    const state = yield* Effect.catchTag(foldRun(stores.reader, task.id), "RunQuarantined", () =>
-      Effect.succeed(emptyState())
-    )
-    // What is left of it is of no use to a model.
-    if (isErased(state.accepted?.message)) continue
-    cut ??= state.past
-    hasFiles ||= state.hasFiles
-    const chapter = chapterOf(task.ordinal, state.frames.get(rootFrame)?.transcript ?? [])
-    chapters.push(chapter)
-    tokens += sizeOf(shownChapter(chapter, cut), query.measure)
-    if (tokens > tokens_max) break
+  const room = () => (tokens > tokens_max ? 0 : chapters_max + 1 - chapters.length)
+  for (let limit = room(); limit > 0;) {
+    const ended = yield* stores.tasks.endedBefore(tenant, conversation, next + 1, limit)
+    for (const task of ended) {
+      // The run that waits has not ended.
+      if (waits !== undefined && task.ordinal < waits.ordinal && waits.ordinal <= next)
+        next = ordinalBefore(waits)
+      if (task.ordinal > next) continue
+      next = ordinalBefore(task)
+      if (task.ordinal <= (cut?.dropped ?? 0) || room() === 0) break
+      // A run in quarantine is left out. The journal has told operators of it.
+      const state = yield* Effect.catchTag(foldRun(stores.reader, task.id), "RunQuarantined", () =>
+        Effect.succeed(emptyState())
+      )
+      // What is left of it is of no use to a model.
+      if (isErased(state.accepted?.message)) continue
+      cut ??= state.past
+      hasFiles ||= state.hasFiles
+      const chapter = chapterOf(task.ordinal, entriesOf(state, query.guards))
+      chapters.push(chapter)
+      before = next
+      tokens += sizeOf(shownChapter(chapter, cut), query.measure)
+    }
+    // A whole page may have had runs of other branches.
+    limit = ended.length < limit || next <= (cut?.dropped ?? 0) ? 0 : room()
   }
   chapters.reverse()
-  const unread = (chapters[0]?.ordinal ?? ordinal) - 1
+  // What a side run is told of the run that waits stands in its instructions.
+  const unread = before === waiting ? before - 1 : before
   if (unread <= (cut?.dropped ?? 0)) return { chapters, cut, hasFiles }
   return {
     chapters,

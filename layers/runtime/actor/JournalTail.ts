@@ -1,6 +1,6 @@
 /**
  * A conversation's events behind a cursor, page by page: the runs of the conversation in their order, each to its end
- * before the next. Pages come from the journal until the cursor has caught up with it, then from what this process has
+ * before the next, but for side runs, which are given while the run before them waits for people. Pages come from the journal until the cursor has caught up with it, then from what this process has
  * committed, without a statement; from the journal again where others have written. A short run at work here is shown
  * from its start on without the journal. The tail also knows which pieces of the feed are stale, because the journal has the
  * whole by now.
@@ -12,6 +12,8 @@ import { rootFrame } from "../../../src/value/Ids.ts"
 import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
 import { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { JournalEntry, RunEvent } from "../../../src/run/RunEvent.ts"
+import { mayEndWait } from "../../../src/run/RunEvent.ts"
+import type { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import type { Cursor, FeedItem } from "../../../services/AgentRuntime.ts"
 import type { JournalError } from "../../../services/RunJournal.ts"
 import type { RunReader } from "../../../services/RunReader.ts"
@@ -20,8 +22,10 @@ import { StoreError } from "../../../services/StoreError.ts"
 import type { TaskStore } from "../../../services/TaskStore.ts"
 import type { EventItem, Position } from "../feed/CommittedQueue.ts"
 import type { Watcher } from "../feed/Feed.ts"
+import { QueueNotices } from "./QueuedMessages.ts"
 
 export interface Services {
+  readonly directory: AgentDirectory["Service"]
   readonly reader: RunReader["Service"]
   readonly tasks: TaskStore["Service"]
 }
@@ -32,12 +36,19 @@ interface Watched {
   readonly conversation: ConversationId
   readonly after: Cursor
   readonly watcher: Watcher
+  /** It is told of messages that wait behind a question. */
+  readonly isTold: boolean
 }
 
 /** Events of one page: few, because each may hold a result of several megabytes. */
 const page_max = 16
+/** The place of a cursor behind all events of a run. */
+const whole = 999_999_999
 /** Runs that one page looks at. */
 const runs_max = 100
+
+/** A question of a run, or an outcome that an operator has to settle. */
+const isQuestion = ({ _tag }: RunEvent): boolean => _tag !== "RunEnded" && mayEndWait(_tag)
 
 type Piece = Extract<FeedItem, { _tag: "Delta" | "Output" }>
 
@@ -137,7 +148,7 @@ const failIfAhead = Effect.fnUntraced(function* (
   if (ordinal <= newest) return
   return yield* new InvalidInput({
     field: "after",
-    message: `it is in run ${ordinal} of a conversation whose newest run is ${newest}`
+    reason: `it is in run ${ordinal} of a conversation whose newest run is ${newest}`
   })
 })
 
@@ -160,13 +171,24 @@ export class JournalTail {
   /** The journal is to be read, whatever this process has committed. */
   #isUnread = true
   readonly #progress = new JournaledProgress()
+  readonly #besideProgress = new JournaledProgress()
+  /** Undefined for a watcher that is not told. */
+  readonly #notices: QueueNotices | undefined
+  /** What was known of the runs behind the cursor when they were last looked at; -1: they are to be looked at. */
+  #news = -1
+  /** The last event of side runs that was given; those before it were given whole. Undefined = the cursor is behind all. */
+  #beside: Position | undefined
+  /** The cursor may be in a side run: then it says nothing of the run that waits. */
+  #isUnresolved: boolean
 
   constructor(services: Services, watched: Watched) {
+    if (watched.isTold) this.#notices = new QueueNotices(services.reader, services.directory)
     this.#services = services
     this.#watched = watched
     this.#ordinal = watched.after.ordinal
     this.#seq = watched.after.seq
     this.#isEnded = watched.after.ordinal === 0
+    this.#isUnresolved = watched.after.seq >= 0
   }
 
   /** The last event that was given, or where the tail began. */
@@ -180,7 +202,7 @@ export class JournalTail {
   }
 
   isStale(piece: Piece): boolean {
-    return this.#progress.has(piece)
+    return this.#progress.has(piece) || this.#besideProgress.has(piece)
   }
 
   /**
@@ -190,7 +212,9 @@ export class JournalTail {
   next(isUnknown: boolean): Page | Effect.Effect<Page, ReadFailure> {
     const whole = this.#cachedRun()
     if (whole !== undefined) return whole
-    if (isUnknown || this.#isUnread) return JournalTail.#read(this)
+    if (isUnknown || this.#isUnread || this.#hasNews) return JournalTail.#read(this)
+    // Its queue goes on with the next run from its start.
+    if (this.#beside !== undefined) return { items: [], isLast: true, isMoreDue: false }
     const { committed } = this.#watched.watcher
     const { entries, isBehind, isMore } = committed.take(this.#position)
     if (entries.length === 0 && (isBehind || (this.#isEnded && !this.#isListed))) {
@@ -198,7 +222,19 @@ export class JournalTail {
     }
     this.#isUnread = isBehind
     for (const taken of entries) this.#advanceTo(taken)
-    return { items: entries, isLast: true, isMoreDue: isMore || isBehind }
+    return { items: entries, isLast: true, isMoreDue: isMore || isBehind || this.#hasNews }
+  }
+
+  /** There is more of a side run, or of a message that waits, than the watcher was told of. */
+  get #hasNews(): boolean {
+    if (this.#notices === undefined || (!this.#isMidRun && this.#beside === undefined)) return false
+    const news = this.#newsBehind()
+    return news > 0 && news !== this.#news
+  }
+
+  #newsBehind(): number {
+    const from = this.#beside === undefined ? this.#ordinal + 1 : this.#ordinal
+    return this.#watched.watcher.committed.newsFrom(from)
   }
 
   get #position(): Position {
@@ -231,6 +267,7 @@ export class JournalTail {
     this.#seq = entry.seq
     this.#isEnded = entry.event._tag === "RunEnded"
     this.#isMidRun = !this.#isEnded
+    if (isQuestion(entry.event)) this.#news = -1
     this.#progress.note(run, entry.event)
   }
 
@@ -250,6 +287,72 @@ export class JournalTail {
     return yield* entriesOf(reader, task.id, 0, self.#limit)
   })
 
+  /** The next run of the conversation, of which side runs may have been given already. */
+  #enter(ordinal: number): void {
+    const given = this.#beside
+    this.#ordinal = ordinal
+    if (given === undefined || ordinal > given.ordinal) this.#seq = -1
+    else this.#seq = ordinal < given.ordinal ? whole : given.seq
+    if (given !== undefined && ordinal >= given.ordinal) this.#beside = undefined
+  }
+
+  /** A cursor in a side run stands for what its run was told of the run that waits, too: that one goes on from there. */
+  static readonly #resolve = Effect.fnUntraced(function* (self: JournalTail) {
+    self.#isUnresolved = false
+    const { reader, tasks } = self.#services
+    const { conversation, tenant } = self.#watched
+    const [task] = yield* tasks.ofConversation(tenant, conversation, self.#ordinal - 1, 1)
+    if (task?.ordinal !== self.#ordinal) return
+    const first = yield* Effect.catchTag(reader.read(task.id, 0, page_max), "RunQuarantined", () =>
+      Effect.succeed([])
+    )
+    const told = first.find(({ event }) => event._tag === "RunBeside")?.event
+    const waiting = told?._tag === "RunBeside" ? yield* tasks.get(told.run) : undefined
+    if (told?._tag !== "RunBeside" || waiting === undefined) return
+    self.#beside = { ...self.#position, isEnded: false }
+    self.#ordinal = waiting.ordinal
+    self.#seq = told.length - 1
+  })
+
+  /**
+   * Side runs of the run at the cursor, which is not over, in their order and each to its end. True: there may be more of them at
+   * once.
+   */
+  static readonly #readBeside = Effect.fnUntraced(function* (
+    self: JournalTail,
+    listed: ReadonlyArray<AgentTask>,
+    items: Array<FeedItem>
+  ) {
+    const { reader, tasks } = self.#services
+    const { conversation, tenant, watcher } = self.#watched
+    const isBegun = (task: AgentTask) => task.ordinal > self.#ordinal && task.status !== "pending"
+    if (self.#beside === undefined && !listed.some(isBegun)) return false
+    let { isEnded, ordinal, seq } = self.#beside ?? { ...self.#position, isEnded: true }
+    const after = isEnded ? ordinal : ordinal - 1
+    for (const task of yield* tasks.ofConversation(tenant, conversation, after, runs_max)) {
+      if (task.status === "pending") return false
+      if (!isOver(task)) watcher.follow(task.id, task.ordinal)
+      const from = task.ordinal === ordinal ? seq + 1 : 0
+      const entries = yield* Effect.catchTag(
+        reader.read(task.id, from, page_max),
+        "RunQuarantined",
+        () => Effect.succeed([])
+      )
+      // One that was cancelled before it began comes in its turn.
+      if (from === 0 && !entries.some(({ event }) => event._tag === "RunBeside")) return false
+      for (const entry of entries) {
+        items.push({ _tag: "Event", run: task.id, ordinal: task.ordinal, entry })
+        self.#besideProgress.note(task.id, entry.event)
+      }
+      ordinal = task.ordinal
+      seq = from + entries.length - 1
+      isEnded = entries.length === 0 ? isOver(task) : entries.at(-1)?.event._tag === "RunEnded"
+      self.#beside = { ordinal, seq, isEnded }
+      if (!isEnded || items.length >= page_max) return entries.length >= page_max || isEnded
+    }
+    return false
+  })
+
   // Made once: a generator function for each watcher costs more than what it reads (bench row `send`).
   static readonly #read = Effect.fnUntraced(function* (
     self: JournalTail
@@ -259,6 +362,9 @@ export class JournalTail {
     const items: Array<FeedItem> = []
     let isMoreDue = false
     let isFull = false
+    if (self.#isUnresolved) yield* JournalTail.#resolve(self)
+    // Before the reads: what comes meanwhile is looked at again.
+    self.#news = self.#newsBehind()
     const from = self.#ordinal - 1
     const listed = yield* tasks.ofConversation(tenant, conversation, from, runs_max)
     // Only what is over is removed: its end does not come any more.
@@ -278,10 +384,7 @@ export class JournalTail {
     }
     for (const task of listed) {
       const { id: run, ordinal } = task
-      if (ordinal > self.#ordinal) {
-        self.#ordinal = ordinal
-        self.#seq = -1
-      }
+      if (ordinal > self.#ordinal) self.#enter(ordinal)
       const entries = yield* Effect.catchTag(
         JournalTail.#entries(self, task),
         "RunQuarantined",
@@ -299,6 +402,11 @@ export class JournalTail {
       if (isFull || !self.#isEnded) break
     }
     const isLast = !isFull
+    if (isLast && self.#notices !== undefined) {
+      if (!self.#isEnded)
+        isMoreDue = (yield* JournalTail.#readBeside(self, listed, items)) || isMoreDue
+      for (const notice of yield* self.#notices.of(listed)) items.push(notice)
+    }
     self.#isUnread = !isLast || isMoreDue
     return { items, isLast, isMoreDue }
   })

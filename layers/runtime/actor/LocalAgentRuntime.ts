@@ -19,6 +19,7 @@ import { Digest } from "effect/crypto"
 import type { MisdeclaredPolicy } from "../../../src/permission/PolicyCheck.ts"
 import type { CallId, RunId, Tenant } from "../../../src/value/Ids.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
+import { whoOf } from "../../../src/principal/Principal.ts"
 import { cancelBy, freesKey, settleBy } from "../../../src/run/RunCommand.ts"
 import type { Settlement } from "../../../src/run/UnknownCall.ts"
 import type { AgentDirectory } from "../../../services/AgentDirectory.ts"
@@ -26,6 +27,7 @@ import type { AgentMemories } from "../../../services/AgentMemory.ts"
 import { AgentRuntime } from "../../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
 import type { BlobStore } from "../../../services/BlobStore.ts"
+import type { BudgetLedger } from "../../../services/BudgetLedger.ts"
 import type { ConversationStore } from "../../../services/ConversationStore.ts"
 import type { KeyFreed } from "../../../services/IdempotencyKeys.ts"
 import { IdempotencyKeys } from "../../../services/IdempotencyKeys.ts"
@@ -107,7 +109,7 @@ const makeCommands = Effect.fnUntraced(function* (
     Effect.suspend(() => {
       let freed: KeyFreed | undefined
       const settled = amend(journal, onDurable, run, (state, now) => {
-        freed = freesKey(state, call, settlement) ? { by: by.id, at: now } : undefined
+        freed = freesKey(state, call, settlement) ? { ...whoOf(by), at: now } : undefined
         return settleBy(state, run, call, settlement, by, now)
       })
       return Effect.catchTag(settled, ["CallNotUnknown", "RunIsOver"], (refused) =>
@@ -129,7 +131,7 @@ const forgetErased = (host: ActorHost, erased: ErasedConversation | undefined): 
 const make = Effect.gen(function* () {
   const host = yield* makeActorHost
   const { config, feed, hosting, loop, table, tasks } = host
-  const { deadlines, reader } = loop
+  const { deadlines, directory, reader } = loop
   const news = yield* RunNews
   // Closed behind all that runs here: watchers are given what ended while it drained.
   yield* Effect.addFinalizer(() => Effect.sync(() => feed.close()))
@@ -137,7 +139,7 @@ const make = Effect.gen(function* () {
   const { deliver, interrupt, settle } = yield* makeCommands(fibers, host)
   const { currentAgent, send } = yield* Sending.make(host, fibers.begin)
   const erasure = yield* SubjectErasure
-  const watched = { reader, tasks, deadlines, feed, watch_ms: config.watch_ms }
+  const watched = { directory, reader, tasks, deadlines, feed, watch_ms: config.watch_ms }
   yield* news.onCommitted(feed.listener)
   yield* erasure.onErased((erased) => forgetErased(host, erased))
   yield* Recovery.start({ host, fibers, desk: yield* ApprovalDesk, news, owners: yield* Owners })
@@ -145,7 +147,8 @@ const make = Effect.gen(function* () {
     { digest: yield* Digest.Digest, tasks },
     {
       send,
-      currentAgent: (conversation, { tenant }) => currentAgent(tenant, conversation),
+      currentAgent: (conversation, { tenant }, replaces) =>
+        currentAgent(tenant, conversation, replaces),
       interrupt,
       settle,
       placeOf: (run, tenant) => table.placeOf(run, tenant),
@@ -169,6 +172,7 @@ export const layer: Layer.Layer<
   | AgentMemories
   | ApprovalDesk
   | BlobStore
+  | BudgetLedger
   | ConversationStore
   | Digest.Digest
   | IdempotencyKeys

@@ -16,12 +16,13 @@ import type { Owners } from "../../../services/Owners.ts"
 import type { JournalError } from "../../../services/RunJournal.ts"
 import type { Claimant, RunNews } from "../../../services/RunNews.ts"
 import type { Claim } from "../../../services/RunOwnership.ts"
+import { StorePace } from "../../../services/StorePace.ts"
 import { beginQuarantineCounter, RunQuarantine } from "../../../services/RunQuarantine.ts"
 import { channelKey } from "../feed/ChannelKey.ts"
 import { wakeRun } from "../loop/RunWakeup.ts"
 import type { ActorFibers } from "./ActorFibers.ts"
 import type { ActorHost } from "./ActorHost.ts"
-import { startPeriodic } from "../fiber/Periodic.ts"
+import { startAlarmed, startPeriodic } from "../fiber/Periodic.ts"
 import { RuntimeConfig } from "./RuntimeConfig.ts"
 
 interface Actors {
@@ -66,6 +67,12 @@ const sweep = Effect.fnUntraced(function* (actors: Actors, recover_max: number) 
   }
   for (const head of yield* ownership.adopt(owner, hosting.hosted, recover_max)) {
     table.park(head)
+  }
+  const { answering, hosted } = hosting
+  if (answering.length > 0) {
+    for (const head of yield* ownership.answerable(owner, answering, hosted, recover_max)) {
+      fibers.wakeBeside(head)
+    }
   }
   // The journal did not answer at the amendment, or another run of the address was first.
   for (const run of table.amendedRuns) {
@@ -123,8 +130,13 @@ export const start = Effect.fnUntraced(function* ({
   ...actors
 }: Services): Effect.fn.Return<void, JournalError, Scope.Scope> {
   const { fibers, host } = actors
-  const { config, hosting, memory, owner, ownership, table } = host
-  const heartbeat = () => ownership.heartbeat(owner, config.lease_ms)
+  const { config, sweepAlarm, hosting, memory, owner, ownership, table } = host
+  const pace = yield* StorePace
+  const heartbeat_ms = pace(Math.max(config.lease_ms / 3, 1))
+  const heartbeat = () => ownership.heartbeat(owner, Math.max(config.lease_ms, 3 * heartbeat_ms))
+  const expire = Effect.map(desk.expire(expired_max), (next) => {
+    if (next !== undefined) sweepAlarm.set(next)
+  })
   const recover = sweep(actors, config.recover_max)
   // Those at work are among those that are found.
   const recoverMore = Effect.suspend(() => sweep(actors, memory.runs + found_max))
@@ -133,8 +145,8 @@ export const start = Effect.fnUntraced(function* ({
   yield* news.onAmended(wakeAmended(actors), claimantOf(host, owners))
   // Finalizers run in reverse: the sweeps end first, then the actors, and what those need is closed after them.
   yield* Effect.addFinalizer(() => fibers.stop)
-  yield* startPeriodic(Math.max(config.lease_ms / 3, 1), heartbeat())
-  yield* startPeriodic(config.sweep_ms, Effect.andThen(desk.expire(expired_max), recover))
+  yield* startPeriodic(heartbeat_ms, heartbeat())
+  yield* startAlarmed(pace(config.sweep_ms), sweepAlarm, Effect.andThen(expire, recover))
   // What was left in the store goes on as soon as there is room for it, and not at the next sweep.
   memory.onRoom = () => {
     if (!table.isDraining) host.background(Effect.ignore(recoverMore))

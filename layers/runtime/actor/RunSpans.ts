@@ -7,6 +7,7 @@ import { Context, Effect, Exit, Option, Tracer } from "effect"
 import type { Fiber } from "effect"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import type { RunId } from "../../../src/value/Ids.ts"
+import { TraceState } from "../../../src/run/Nesting.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import type { RunReader } from "../../../services/RunReader.ts"
@@ -84,22 +85,23 @@ const callerOf = (span: Tracer.AnySpan): Tracer.ExternalSpan | undefined => {
   return at
 }
 
-type FiberCache = Fiber.Fiber<unknown, unknown>["cache"]
-
-type Trace = Pick<AgentTask, "trace_id" | "span_id" | "sampled">
+type Trace = Pick<AgentTask, "trace_id" | "span_id" | "sampled" | "tracestate">
 
 /**
  * The trace of a message that is being sent: the caller's, or a new one; and the span that sends it, if a tracer records it.
  * Otherwise, without a tracer or where the caller is not sampled, the caller's own span. The id of a new trace is that of the
  * run, without its hyphens.
  */
-const traceOfSender = ({ span, tracer }: FiberCache, run: RunId): Trace => {
+const traceOfSender = (fiber: Fiber.Fiber<unknown, unknown>, run: RunId): Trace => {
+  const { span, tracer } = fiber.cache
+  const tracestate = span === undefined ? undefined : fiber.getRef(TraceState)
+  const stated = tracestate === undefined ? undefined : { tracestate }
   const isRecorded = span !== undefined && tracer !== undefined && span.sampled
-  if (isRecorded) return { trace_id: span.traceId, span_id: span.spanId }
+  if (isRecorded) return { trace_id: span.traceId, span_id: span.spanId, ...stated }
   const caller = span === undefined ? undefined : callerOf(span)
   if (caller !== undefined) {
     const { sampled, spanId, traceId } = caller
-    const kept = { trace_id: traceId, span_id: spanId }
+    const kept = { trace_id: traceId, span_id: spanId, ...stated }
     return sampled ? kept : { ...kept, sampled }
   }
   return { trace_id: span?.sampled === true ? span.traceId : run.split("-").join("") }
@@ -113,7 +115,7 @@ export const sendTraced = <A, E, R>(
   name: string,
   send: (traceOf: TraceOf) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => {
-  const sent = Effect.withFiber(({ cache }) => send((run) => traceOfSender(cache, run)))
+  const sent = Effect.withFiber((fiber) => send((run) => traceOfSender(fiber, run)))
   return Effect.withFiber(({ cache }) =>
     cache.tracer === undefined ? sent : Effect.withSpan(sent, name, { kind: "producer" })
   )
@@ -124,12 +126,14 @@ export const traceRun = <A, E, R>(
   reader: RunReader["Service"],
   run: RunId,
   { accepted, length }: RunState,
-  effect: Effect.Effect<A, E, R>
+  given: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
     const { tracer } = fiber.cache
-    if (accepted === undefined) return effect
-    const { address, conversation, sampled = true, span_id, trace_id } = accepted
+    if (accepted === undefined) return given
+    const { address, conversation, sampled = true, span_id, trace_id, tracestate } = accepted
+    const effect =
+      tracestate === undefined ? given : Effect.provideService(given, TraceState, tracestate)
     const parent =
       span_id === undefined
         ? undefined
@@ -155,7 +159,9 @@ export const traceRun = <A, E, R>(
           "gen_ai.agent.name": address.agent,
           "gen_ai.conversation.id": conversation,
           "troupe.run_id": run,
-          "troupe.trace_id": trace_id
+          "troupe.trace_id": trace_id,
+          // Effect's exporters have no member for it; collectors write it so where a format has none.
+          ...(tracestate === undefined ? undefined : { "w3c.tracestate": tracestate })
         }
       }
     )

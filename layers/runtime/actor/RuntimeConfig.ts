@@ -4,6 +4,7 @@
 import { Context } from "effect"
 import { loops_per_turn } from "../fiber/LoopScheduler.ts"
 
+/** How long actors and runs stay in the process, and how often it sweeps. */
 export interface RuntimeConfig {
   /** How long a run that waits only for people stays resident; then it is parked. */
   readonly park_ms: number

@@ -2,19 +2,22 @@
  * Accepts messages: checks them, keeps what is not to be journaled, and writes their tasks.
  */
 import type { Cause } from "effect"
-import { Effect, Exit } from "effect"
+import { Effect, Exit, Result } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
 import type { Conversation } from "../../../src/conversation/Conversation.ts"
 import {
+  firstWords,
   initiatorOf,
   message_bytes_max,
+  title_units_max,
   ConversationNotFound
 } from "../../../src/conversation/Conversation.ts"
 import type { MessageExtras, IdempotencyConflict } from "../../../src/delivery/AgentTask.ts"
 import {
   AddressConflict,
+  AgentBusy,
   IntakeFull,
   MessageTooLarge,
   NestedTooDeep,
@@ -22,17 +25,20 @@ import {
 } from "../../../src/delivery/AgentTask.ts"
 import type { ConversationId, MessageId, RunId, Tenant, AgentName } from "../../../src/value/Ids.ts"
 import { rootFrame } from "../../../src/value/Ids.ts"
-import { anchoredConversation } from "../../../src/memory/MemoryAnchors.ts"
+import { defined } from "../../../src/value/PlainObject.ts"
+import { anchoredConversation, AnchorMismatch } from "../../../src/memory/MemoryAnchors.ts"
 import type { ReadPart } from "../../../src/entry/ArgumentReaders.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import { rolesOf } from "../../../src/principal/Principal.ts"
 import { isLimitedToOwn } from "../../../src/principal/Rights.ts"
+import { ignoreRejection } from "../../../src/value/IgnoredRejection.ts"
 import { isBeyondBytes } from "../../../src/value/CutText.ts"
-import { handedBy } from "../../../src/run/RunState.ts"
+import { agentOfRun, handedBy } from "../../../src/run/RunState.ts"
 import type { Message } from "../../../services/AgentRuntime.ts"
 import { ShuttingDown } from "../../../services/AgentRuntime.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import type { Accepted, NewTask } from "../../../services/TaskStore.ts"
+import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import { CustomerAgents } from "../../../services/AgentDirectory.ts"
 import { ConversationStore } from "../../../services/ConversationStore.ts"
 import { digestOf } from "../tool/CallDigests.ts"
@@ -43,6 +49,8 @@ import { runAcceptedOf } from "./Acceptance.ts"
 import type { ActorFibers } from "./ActorFibers.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import { contextReaders } from "./ContextReaders.ts"
+import { askedBy, letsWait, queuedBehind } from "./QueuedMessages.ts"
+import { inPlaceOf } from "./Replacing.ts"
 import type { TraceOf } from "./RunSpans.ts"
 import { sendTraced } from "./RunSpans.ts"
 import { foldRun } from "./History.ts"
@@ -92,8 +100,14 @@ const makeOtherAgents = Effect.fnUntraced(function* (host: ActorHost) {
   const customer_agents = yield* CustomerAgents
   const { directory } = host.loop
 
-  /** The agent that holds a conversation, to which a message that names none goes. */
-  const currentAgent = Effect.fnUntraced(function* (tenant: Tenant, id: ConversationId) {
+  /** The agent that holds a conversation, or held it where a run stands: a message that names none goes to it. */
+  const currentAgent = Effect.fnUntraced(function* (
+    tenant: Tenant,
+    id: ConversationId,
+    replaces?: RunId
+  ) {
+    const replaced = replaces === undefined ? undefined : yield* host.tasks.get(replaces)
+    if (replaced?.tenant === tenant && replaced.conversation === id) return agentOfRun(replaced)
     const found = yield* conversations.get(tenant, id)
     if (found === undefined) return yield* new ConversationNotFound({ id })
     return (yield* holderOf(host, found)).agent
@@ -123,7 +137,8 @@ const makeOtherAgents = Effect.fnUntraced(function* (host: ActorHost) {
       agent: address.agent,
       waiting_max: first.mailbox_max,
       reject_when_busy: first.mailbox === "reject",
-      ...(agent === address.agent && handed_by !== undefined ? { handed_by } : undefined)
+      // In place of a run it is as that one was handed over.
+      ...(task.branch === undefined && agent === address.agent && defined({ handed_by }))
     }
     return taken
   })
@@ -167,7 +182,30 @@ const makeAcceptTask = (host: ActorHost, begin: ActorFibers["begin"]) => (task: 
         begin({ task: accepted, dispatch: { id: task.message_id, claim: claim.owner }, begun })
       })
     )
-  }).pipe(Effect.map(({ created, task }): Accepted => ({ created, task })))
+  }).pipe(Effect.flatMap((accepted) => withQueue(host, accepted)))
+
+/** What a sender is told. The message is durable, so that a journal that cannot tell what it waits for refuses nothing. */
+const withQueue = (
+  { loop: { directory, reader } }: ActorHost,
+  { begun, created, held, task }: Accepted
+): Effect.Effect<Accepted> => {
+  const accepted: Accepted = { created, task }
+  const isWaiting = task.status === "pending" && begun === undefined && held === undefined
+  if (!isWaiting || !letsWait(directory, task)) return Effect.succeed(accepted)
+  return Effect.match(queuedBehind(reader, task), {
+    onFailure: () => accepted,
+    onSuccess: (behind) =>
+      behind === undefined ? accepted : { ...accepted, queued_behind: behind }
+  })
+}
+
+/** The refusal of a message with what the run at work waits for, if it waits for people. */
+const withQuestions = ({ loop: { reader } }: ActorHost, task: Task, busy: AgentBusy) =>
+  Effect.match(askedBy(reader, task), {
+    onFailure: () => busy,
+    onSuccess: (behind) =>
+      behind === undefined ? busy : new AgentBusy({ address: busy.address, behind })
+  }).pipe(Effect.flatMap((error) => Effect.fail(error)))
 
 type Accept<E> = (task: Task, by: Principal) => Effect.Effect<Accepted, E>
 
@@ -216,6 +254,10 @@ const conversationOf = Effect.fnUntraced(function* (
       : (yield* digestOf(digest, { tenant, idempotency_key })).slice(0, 32)) as ConversationId)
   const kind = memory?.anchor ?? "workspace"
   const sent = { agent, kind, sender: by.id, conversation }
+  // A customer's id would be the name of a world, which may be there.
+  if (kind === "world" && conversation !== undefined && isLimitedToOwn(by, "send")) {
+    return yield* new AnchorMismatch({ agent, conversation, needs: "a sender who is no customer" })
+  }
   return yield* Effect.fromResult(anchoredConversation(sent, fresh))
 })
 
@@ -233,6 +275,21 @@ const messageRefusal = (
     ? new MessageTooLarge({ bytes_max: message_bytes_max })
     : undefined
 }
+
+/** What the agent's function makes of the message; its first words if there is none, or it does not give a text. */
+const titleOf = Effect.fnUntraced(function* ({ spec, title }: ResolvedAgent, message: Message) {
+  const text = textOf(message)
+  if (title === undefined) return firstWords(text)
+  const made = Result.try(() => title({ text }))
+  if (Result.isSuccess(made) && typeof made.success === "string") {
+    return firstWords(made.success, title_units_max)
+  }
+  if (Result.isSuccess(made)) ignoreRejection(made.success)
+  yield* Effect.logWarning(
+    `the function title of agent ${spec.name} gives no text: the first words are the title`
+  )
+  return firstWords(text)
+})
 
 /** What a message takes while it is accepted, beside its texts and files. */
 const message_bytes = 10_000
@@ -296,6 +353,9 @@ const storedParts = (
     (parts) => ({ parts })
   )
 
+const notFound = ({ loop: { directory } }: ActorHost, { agent }: Message) =>
+  new AgentNotFound({ agent, available: directory.all.map(({ spec }) => spec.name) })
+
 /** How messages are accepted. */
 export const make = Effect.fnUntraced(function* (host: ActorHost, begin: ActorFibers["begin"]) {
   const { currentAgent, taskForOtherAgent } = yield* makeOtherAgents(host)
@@ -311,21 +371,19 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, begin: ActorFi
         Effect.catchTag("JournalError", ({ message }) => Effect.fail(new StoreError({ message }))),
         Effect.flatMap((taken) => (taken === undefined ? Effect.fail(error) : acceptTask(taken)))
       )
-    )
+    ).pipe(Effect.catchTag("AgentBusy", (busy) => withQuestions(host, task, busy)))
   const readContext = contextReaders(directory)
   const acceptWithSecrets = makeAcceptWithSecrets(host.loop.secrets, accept)
   const sendMessage = Effect.fnUntraced(function* (
     traceOf: TraceOf,
-    message: Message,
+    given: Message,
     by: Principal
   ) {
     if (table.isDraining) return yield* new ShuttingDown()
+    const { message, placed } = yield* inPlaceOf(host, given, by)
     const { idempotency_key, parts, text } = message
     const agent = directory.get(message.agent)
-    if (agent === undefined) {
-      const available = directory.all.map((each) => each.spec.name)
-      return yield* new AgentNotFound({ agent: message.agent, available })
-    }
+    if (agent === undefined) return yield* notFound(host, message)
     const refused = messageRefusal(message, agent.spec)
     if (refused !== undefined) return yield* refused
     const { context, secrets } = yield* readContext(agent, message.context)
@@ -339,16 +397,20 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, begin: ActorFi
       message: text,
       by: by.id,
       roles: rolesOf(by),
+      via: by.via?.id,
       ...traceOf(id),
       ...extrasOf({
         ...(message as MessageExtras),
         agent: undefined,
         context,
-        context_secrets: secrets === undefined ? undefined : Object.keys(secrets.members).sort()
+        context_secrets: secrets === undefined ? undefined : Object.keys(secrets.members).sort(),
+        ...placed
       }),
       ...(parts && (yield* storedParts(host, { id, conversation }, parts, by))),
       channel_origin: message.channel_origin ?? "api",
       initiated_by: message.initiated_by ?? initiatorOf(by.roles),
+      title: yield* titleOf(agent, message),
+      metadata: message.metadata,
       idempotency_key,
       waiting_max: agent.spec.mailbox_max,
       reject_when_busy: agent.spec.mailbox === "reject",

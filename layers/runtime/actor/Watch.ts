@@ -57,7 +57,13 @@ class FeedReader extends Deadline implements OpenFeed<Failure> {
     this.#services = services
     this.isPatient = isPatient
     this.#watcher = services.feed.watch(tenant, conversation, this)
-    this.#tail = new JournalTail(services, { tenant, conversation, after, watcher: this.#watcher })
+    this.#tail = new JournalTail(services, {
+      tenant,
+      conversation,
+      after,
+      watcher: this.#watcher,
+      isTold: !isPatient
+    })
   }
 
   /** Gives what there is, at least one item; where there is nothing it waits. */

@@ -22,6 +22,7 @@ import { isOpenTo } from "../../../src/conversation/CustomerView.ts"
 import * as Entries from "../../../src/entry/ArgumentReaders.ts"
 import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
 import type { ApprovalId, ConversationId } from "../../../src/value/Ids.ts"
+import { begunBy, hiding } from "../../../src/principal/HiddenReason.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import { answerClient } from "../../../src/run/ClientAnswer.ts"
 import type { Amendment } from "../../../src/run/RunCommand.ts"
@@ -180,7 +181,7 @@ const failIfUnfit = (
   const message = unfitText(services, record, decision.arguments)
   return message === undefined
     ? Effect.void
-    : Effect.fail(new InvalidInput({ field: "decision.arguments", message }))
+    : Effect.fail(new InvalidInput({ field: "decision.arguments", reason: message }))
 }
 
 const decideRecord = Effect.fnUntraced(function* (
@@ -224,8 +225,9 @@ const clientCallsOf = Effect.fnUntraced(function* (
 ) {
   const { tenant } = by
   const found = yield* conversations.read(tenant, id)
-  if (found === undefined || !isOpenTo(by, "answer", found.begun_by)) {
-    return yield* new ConversationNotFound({ id })
+  if (found === undefined) return yield* new ConversationNotFound({ id })
+  if (!isOpenTo(by, "answer", found.begun_by)) {
+    return yield* hiding(begunBy(found.begun_by), new ConversationNotFound({ id }))
   }
   const heads = yield* reader.unfinished(tenant, found.address, runs_max)
   const lists = yield* Effect.forEach(
@@ -334,9 +336,10 @@ const make = Effect.gen(function* () {
       yield* answerRecord(services, yield* recordOf(services, which, who), what, who)
     }),
     expire: Effect.fn("ApprovalDesk.expire")(function* (limit) {
-      const overdue = yield* records.overdue(clock.currentTimeMillisUnsafe(), limit)
+      const now = clock.currentTimeMillisUnsafe()
+      const overdue = yield* records.overdue(now, limit)
       const closed = yield* Effect.filter(overdue, (record) => expireRecord(services, record))
-      return closed.length
+      return closed.length < limit ? yield* records.nextExpiry(now) : now
     })
   })
 })

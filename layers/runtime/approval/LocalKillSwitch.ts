@@ -7,6 +7,7 @@ import * as Entries from "../../../src/entry/ArgumentReaders.ts"
 import type { Tenant } from "../../../src/value/Ids.ts"
 import { KillSwitch } from "../../../services/KillSwitch.ts"
 import { StoreError } from "../../../services/StoreError.ts"
+import { StorePace } from "../../../services/StorePace.ts"
 import { ToolStops } from "../../../services/ToolStops.ts"
 import { startPeriodic } from "../fiber/Periodic.ts"
 
@@ -29,8 +30,10 @@ const warnOfStops = (stopped: ReadonlySet<Tenant>): Effect.Effect<void> =>
       )
 
 const startRefreshes = (refresh: Effect.Effect<void, StoreError>) =>
-  startPeriodic(refresh_ms, refresh, refresh_ms, (cause) =>
-    Effect.logDebug("the kill switches of tenants could not be read, or stored", cause)
+  Effect.flatMap(StorePace, (pace) =>
+    startPeriodic(pace(refresh_ms), refresh, pace(refresh_ms), (cause) =>
+      Effect.logDebug("the kill switches of tenants could not be read, or stored", cause)
+    )
   )
 
 /** One that fails keeps the others from nothing. */

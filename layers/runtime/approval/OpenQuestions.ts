@@ -7,6 +7,7 @@ import { Context, Deferred, Effect, Exit, Layer } from "effect"
 import type { Decision } from "../../../src/approval/Approval.ts"
 import type { ApprovalId, RunId } from "../../../src/value/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
+import { openQuestions } from "../../../src/run/RunState.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 
 /** Why a wait ended without a decision: the run was amended otherwise, the process drains, or only the records are left. */
@@ -64,7 +65,7 @@ export const openQuestion = (questions: Questions, run: RunId, approval: Approva
 export const matchState = (questions: Questions, run: RunId, state: RunState): void => {
   if (state.awaiting === 0 && !questions.has(run)) return
   const open = new Set<ApprovalId>()
-  if (state.question !== undefined) open.add(state.question.approval)
+  for (const { approval } of openQuestions(state)) open.add(approval)
   for (const { phase } of state.open) {
     if (phase._tag === "AwaitingApproval") open.add(phase.request.approval)
   }

@@ -6,6 +6,7 @@
 import { Effect, Layer } from "effect"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import { providerToolsOf } from "../../../src/agent/ProviderTools.ts"
+import type { Budget } from "../../../src/cost/Budget.ts"
 import type { Prices } from "../../../src/cost/PriceTable.ts"
 import { hasPrice, hasUsePrice } from "../../../src/cost/PriceTable.ts"
 import { graph_model } from "../../../src/graph/ToolGraph.ts"
@@ -32,19 +33,35 @@ const unpriced = (
   return undefined
 }
 
+/** What bounds the cost of the agent; undefined = nothing does. The directory has refused a `cost_max` without prices. */
+const boundOf = (
+  { limits: { cost_max } }: AgentSpec,
+  budgets: ReadonlyArray<Budget> = []
+): readonly [member: string, value: string] | undefined => {
+  if (cost_max !== undefined) return ["limits.cost_max", cost_max]
+  const budget = budgets.find(({ cost }) => cost !== undefined)
+  return budget && ["budgets", budget.name]
+}
+
 const checkPrices = Effect.gen(function* () {
   const prices = yield* PriceBook
   const { all } = yield* AgentDirectory
   const { modelsFor } = yield* ModelGateway
-  if (prices === undefined) return
-  for (const { spec } of all) {
-    const { limits, model, name } = spec
-    if (limits.cost_max === undefined || model === graph_model) continue
+  for (const { budgets, spec } of all) {
+    const { model, name } = spec
+    const bound = boundOf(spec, budgets)
+    if (bound === undefined || model === graph_model) continue
+    const [member, value] = bound
+    if (prices === undefined) {
+      const message = "a budget in cost needs prices: give the runtime a price table"
+      return yield* misdeclaredAgent(name, member, value, message)
+    }
     const models = modelsFor?.(model) ?? (model === undefined ? [] : [model])
     const problem = unpriced(prices, spec, models)
     if (problem === undefined) continue
-    const message = `${problem}: a turn without one ends its run as cost_unknown. Add an entry for it, or for "*"`
-    return yield* misdeclaredAgent(name, "limits.cost_max", limits.cost_max, message)
+    const then = member === "budgets" ? "breaks the budget" : "ends its run as cost_unknown"
+    const message = `${problem}: a turn without one ${then}. Add an entry for it, or for "*"`
+    return yield* misdeclaredAgent(name, member, value, message)
   }
 })
 
@@ -63,6 +80,26 @@ const checkProviderTools = Effect.gen(function* () {
   }
 })
 
-/** Fails with the first agent whose model cannot be given what it declares, or whose bound on cost cannot be kept. */
+/** OpenAI's wire and most others refuse a request with more; all of them choose worse among so many. */
+const tools_max = 128
+
+const warnOfManyTools = Effect.gen(function* () {
+  const { all } = yield* AgentDirectory
+  for (const { modelTools, spec } of all) {
+    const count = modelTools.length + (spec.provider_tools ?? []).length
+    if (count <= tools_max || spec.model === graph_model) continue
+    yield* Effect.annotateLogs(
+      Effect.logWarning(
+        `more than ${tools_max} tools are sent with each turn, and many providers refuse such a request: give some of them to specialists`
+      ),
+      { agent: spec.name, tools: count }
+    )
+  }
+})
+
+/**
+ * Fails with the first agent whose model cannot be given what it declares, or whose bound on cost cannot be kept. Warns of agents
+ * with more tools than most providers take.
+ */
 export const layer: Layer.Layer<never, MisdeclaredAgent, AgentDirectory | ModelGateway> =
-  Layer.effectDiscard(Effect.andThen(checkProviderTools, checkPrices))
+  Layer.effectDiscard(Effect.all([checkProviderTools, checkPrices, warnOfManyTools]))

@@ -85,10 +85,11 @@ export const make = (parts: TurnParts): NonNullable<ResolvedAgent["forTurn"]> =>
 }
 
 /** Why the functions cannot be called, as from JavaScript they may be anything; undefined = they can. */
-export const misdeclaredPart = ({ context, instructions, offers }: Declared) =>
+export const misdeclaredPart = ({ context, instructions, offers, title }: Declared) =>
   Result.getOrElse(
     Result.try(() => {
       if (instructions !== undefined && typeof instructions !== "function") return "instructions"
+      if (title !== undefined && typeof title !== "function") return "title"
       if (Object.values(offers).some((offer) => typeof offer !== "function")) return "tools"
       const isSchema = context === undefined || "~standard" in context || "ast" in context
       return isSchema ? undefined : "context"

@@ -6,14 +6,18 @@ import { Effect, Layer, Result, Schema } from "effect"
 import { Digest } from "effect/crypto"
 import { truncateUnits } from "../../../src/value/CutText.ts"
 import { AgentSpec } from "../../../src/agent/AgentSpec.ts"
+import type { Guard } from "../../../src/agent/Guard.ts"
 import { declarationOf } from "../../../src/agent/DeclaredAgent.ts"
 import type { Declared } from "../../../src/agent/DeclaredAgent.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
-import { AgentDirectory } from "../../../services/AgentDirectory.ts"
+import { AgentDirectory, DeclaredGuards } from "../../../services/AgentDirectory.ts"
 import { withoutUndefined } from "../../../src/schema/InvalidInput.ts"
 import { DeclaredRoles, idleApprover, unknownRole } from "../../../src/principal/Rights.ts"
 import type { MisdeclaredTool } from "../../../src/tool/MisdeclaredTool.ts"
 import { misdeclared } from "../../../src/tool/MisdeclaredTool.ts"
+import type { Budget } from "../../../src/cost/Budget.ts"
+import { graph_model } from "../../../src/graph/ToolGraph.ts"
+import { BudgetBook } from "../../../services/BudgetBook.ts"
 import { PriceBook } from "../../../services/PriceBook.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import { misdeclaredPart } from "./DeclaredTurns.ts"
@@ -84,21 +88,66 @@ const checkApprovers = Effect.fnUntraced(function* (
   }
 })
 
+/**
+ * Fails with the first guard that has another's name, or names an agent or an approver that there is not. What a guard has judged is
+ * known by its name, also after a handoff, so that agents may share a guard, and no name.
+ */
+const checkGuards = Effect.fnUntraced(function* (
+  guards: ReadonlyArray<Guard>,
+  definitions: ReadonlyArray<Definition>,
+  declared: DeclaredRoles
+) {
+  const names = definitions.map(({ spec }) => spec.name)
+  const known = new Map<string, { readonly guard: Guard; readonly isOwn: boolean }>()
+  const placed = (all: ReadonlyArray<Guard>, agent: string) =>
+    all.map((guard, at) => ({ agent, guard, field: `guards.${at}` }))
+  for (const { agent, field, guard } of [
+    ...placed(guards, ""),
+    ...definitions.flatMap(({ declared: own, spec }) => placed(own?.guards ?? [], spec.name))
+  ]) {
+    const { agents = [], approvers, name } = guard
+    const isOwn = agent !== ""
+    const wrong = unknownRole(approvers, declared) ?? idleApprover(approvers, declared)
+    if (wrong !== undefined) {
+      return yield* misdeclaredAgent(agent, `${field}.approvers.${wrong[0]}`, name, wrong[1])
+    }
+    const unknown = agents.find((each) => !names.includes(each))
+    const other = known.get(name)
+    const isTwice = other !== undefined && !(isOwn && other.isOwn && other.guard === guard)
+    known.set(name, { guard, isOwn })
+    if (unknown === undefined && !isTwice) continue
+    const problem = isTwice
+      ? `two guards have this name, "${name}"`
+      : `the guard "${name}" is for no agent of this start`
+    return yield* misdeclaredAgent(unknown ?? agent, field, unknown ?? name, problem)
+  }
+})
+
+/** A graph asks no model, so it is under no budget. */
+const withBudgets = (agent: ResolvedAgent, declared: ReadonlyArray<Budget>): ResolvedAgent => {
+  const budgets = [...declared, ...(agent.spec.budgets ?? [])]
+  return budgets.length === 0 || agent.spec.model === graph_model ? agent : { ...agent, budgets }
+}
+
 const make = Effect.fnUntraced(function* (given: ReadonlyArray<AgentSpec>) {
   const definitions = [...(yield* uniquelyNamed(given)).values()]
   const registry = yield* ToolRegistry
   const declared_roles = yield* DeclaredRoles
   yield* checkApprovers(registry, declared_roles)
+  const guards = yield* DeclaredGuards
+  yield* checkGuards(guards, definitions, declared_roles)
   const services = {
     declared_roles,
+    guards,
     registry,
     digest: yield* Digest.Digest,
     isPriced: (yield* PriceBook) !== undefined,
     specs: new Map<string, AgentSpec>(definitions.map(({ spec }) => [spec.name, spec]))
   }
   const sorted = definitions.sort((a, b) => (a.spec.name < b.spec.name ? -1 : 1))
+  const budgets = yield* BudgetBook
   const all = yield* Effect.forEach(sorted, ({ declared, spec }) =>
-    resolveAgent(services, spec, declared)
+    Effect.map(resolveAgent(services, spec, declared), (agent) => withBudgets(agent, budgets))
   )
   for (const warning of idleSpecialists(all)) yield* Effect.logWarning(warning)
   const agents = new Map<string, ResolvedAgent>(all.map((agent) => [agent.spec.name, agent]))

@@ -4,10 +4,13 @@
 import { Effect, Schema } from "effect"
 import type { Digest } from "effect/crypto"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
+import type { Guard } from "../../../src/agent/Guard.ts"
+import { guards_max } from "../../../src/agent/Guard.ts"
 import type { Declared } from "../../../src/agent/DeclaredAgent.ts"
 import { providerToolId, providerToolsOf } from "../../../src/agent/ProviderTools.ts"
 import type { AgentName } from "../../../src/value/Ids.ts"
 import type { GovernedTool } from "../../../src/tool/GovernedTool.ts"
+import type { GuardedText } from "../../../src/run/GuardVerdict.ts"
 import {
   misplaced_secret,
   place_secret,
@@ -20,7 +23,7 @@ import { suggestNames } from "../../../src/value/Nearest.ts"
 import { closedDecoder, jsonSchemaInput, plainDecoder } from "../../../src/tool/ToolCodec.ts"
 import { groupOf, known_groups } from "../../../src/tool/ToolGroup.ts"
 import { model_name_max } from "../../../src/tool/ToolSpec.ts"
-import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
+import type { AgentGuards, ResolvedAgent } from "../../../services/AgentDirectory.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { ModelTool } from "../../../services/ModelGateway.ts"
 import type { ToolRegistry } from "../../../services/ToolRegistry.ts"
@@ -32,9 +35,13 @@ import * as DeclaredTurns from "./DeclaredTurns.ts"
  * as the name of a tool that does not exist. It has no member `name`, which is the error's own.
  */
 export class MisdeclaredAgent extends Schema.TaggedError<MisdeclaredAgent>()("MisdeclaredAgent", {
+  /** The name of the agent. */
   agent: Schema.String,
+  /** The member of its definition at fault. */
   field: Schema.String,
+  /** What stands there, such as the name of a tool that does not exist. */
   value: Schema.String,
+  /** What is wrong with it, and what to write instead. */
   message: Schema.String
 }) {}
 
@@ -79,6 +86,7 @@ const delegation = (spec: AgentSpec): ModelTool => ({
 
 interface Services {
   readonly declared_roles: DeclaredRoles
+  readonly guards: ReadonlyArray<Guard>
   readonly registry: ToolRegistry["Service"]
   readonly digest: Digest.Digest["Service"]
   /** Is there a price table? */
@@ -313,6 +321,45 @@ const turnPartsOf = Effect.fnUntraced(function* (
   }
 })
 
+const guardsOf = (guards: ReadonlyArray<Guard>): AgentGuards => {
+  const by = (text: GuardedText) => guards.filter(({ on }) => on.includes(text))
+  const byText = { message: by("message"), result: by("result"), answer: by("answer") }
+  return ({ on }) => byText[on]
+}
+
+/** Those of the start, then its own. */
+const guardsFor = (
+  { guards }: Services,
+  { name }: AgentSpec,
+  declared: Declared | undefined
+): ReadonlyArray<Guard> => [
+  ...guards.filter(({ agents }) => agents?.includes(name) !== false),
+  ...(declared?.guards ?? [])
+]
+
+const guardsProblem = ({ length }: ReadonlyArray<Guard>): Problem | undefined =>
+  length <= guards_max
+    ? undefined
+    : [
+        "guards",
+        String(length),
+        `${length} guards judge its texts, with those of the start: at most ${guards_max} may`
+      ]
+
+const isHolding = ({ mode, on }: Guard): boolean => mode === "enforce" && on.includes("answer")
+
+/** What the definition is pinned by. Functions count with their code, and guards with what is declared of them. */
+const definitionOf = (
+  spec: AgentSpec,
+  parts: { readonly forTurn: unknown; readonly code: ReadonlyArray<string> } | undefined,
+  guards: ReadonlyArray<Guard>
+) => {
+  const declared = parts?.forTurn === undefined ? spec : [spec, parts.code]
+  return guards.length === 0
+    ? declared
+    : [declared, guards.map(({ mode, name, on }) => ({ mode, name, on }))]
+}
+
 /** Fails with the first thing that is wrong with the definition. */
 export const resolveAgent = Effect.fnUntraced(function* (
   services: Services,
@@ -335,6 +382,8 @@ export const resolveAgent = Effect.fnUntraced(function* (
           misdeclared(spec, "takes", spec.name, message)
         )
   const parts = declared === undefined ? undefined : yield* turnPartsOf(services, spec, declared)
+  const guards = guardsFor(services, spec, declared)
+  yield* failFor(spec, guardsProblem(guards))
   const agent: ResolvedAgent = {
     spec,
     tools,
@@ -344,8 +393,11 @@ export const resolveAgent = Effect.fnUntraced(function* (
     ...(takes === undefined ? undefined : { takes: takes.decode }),
     ...(parts?.context === undefined ? undefined : { context: parts.context }),
     ...(parts?.forTurn === undefined ? undefined : { forTurn: parts.forTurn }),
+    ...(guards.length === 0 ? undefined : { guards: guardsOf(guards) }),
+    ...(guards.some(isHolding) ? { holdsAnswers: true } : undefined),
+    ...(declared?.title === undefined ? undefined : { title: declared.title }),
     pins: {
-      definition: yield* digestOf(digest, parts?.forTurn === undefined ? spec : [spec, parts.code]),
+      definition: yield* digestOf(digest, definitionOf(spec, parts, guards)),
       tools: yield* digestOf(
         digest,
         governed.map((tool) => digestedSpec(tool.spec))

@@ -3,7 +3,7 @@
  * run, so that what its model is shown and may call stays the same until it ends, in any process.
  */
 import type { Roles } from "../../../src/principal/Principal.ts"
-import type { GroupsByRole, ToolGroup } from "../../../src/tool/ToolGroup.ts"
+import type { GroupsByRole } from "../../../src/tool/ToolGroup.ts"
 import { groupOf, groupsFor } from "../../../src/tool/ToolGroup.ts"
 import type { AgentDirectory, ResolvedAgent } from "../../../services/AgentDirectory.ts"
 
@@ -13,11 +13,8 @@ const narrowed = (
   roles: Roles | undefined
 ): ResolvedAgent => {
   const groups = groupsFor(byRole, roles)
-  const withheld = new Map<string, ToolGroup>()
-  for (const [name, { spec }] of agent.tools) {
-    const group = groupOf(spec)
-    if (!groups.has(group)) withheld.set(name, group)
-  }
+  const others = [...agent.tools].filter(([, { spec }]) => !groups.has(groupOf(spec)))
+  const withheld = new Set(others.map(([name]) => name))
   return {
     ...agent,
     withheld,

@@ -38,12 +38,10 @@ const make = Effect.fnUntraced(function* (credentials: ReadonlyArray<Credential>
   )
   const hash = (text: string) => digest.digest(Digest.sha256, new TextEncoder().encode(text))
 
-  /** The stored token of a text, in force or not. A text with a wrong checksum costs no read. */
-  const stored = Effect.fnUntraced(function* (text: string, bytes: Uint8Array) {
+  /** The bytes of a stored token have a checksum. A text with a wrong one costs no read. */
+  const isStored = Effect.fnUntraced(function* (text: string) {
     const bare = withoutChecksum(text)
-    if (bare === undefined || withChecksum(bare, Hex.encode(yield* hash(bare))) !== text)
-      return undefined
-    return yield* tokens.find(Hex.encode(bytes))
+    return bare !== undefined && withChecksum(bare, Hex.encode(yield* hash(bare))) === text
   })
 
   /** A use that cannot be written keeps nobody out. */
@@ -56,24 +54,41 @@ const make = Effect.fnUntraced(function* (credentials: ReadonlyArray<Credential>
         )
       : Effect.void
 
-  const verify = Effect.fnUntraced(function* (token: Redacted.Redacted) {
-    const text = Redacted.value(token)
-    if (text.length === 0 || text.length > token_length_max) return yield* new Unauthorized()
-    const bytes = yield* hash(text)
-    // Compares with every credential, each in constant time, so that the response time reveals nothing about the list.
-    let listed: Principal | undefined
+  /** Compares with every credential, each in constant time, so that the response time reveals nothing about the list. */
+  const listed = (bytes: Uint8Array): Principal | undefined => {
+    let found: Principal | undefined
     for (const each of known) {
-      if (Mac.timingSafeEqual(each.bytes, bytes)) listed = each.principal
+      if (Mac.timingSafeEqual(each.bytes, bytes)) found = each.principal
     }
-    if (listed !== undefined) return listed
-    const found = yield* stored(text, bytes)
+    return found
+  }
+
+  const stored = Effect.fnUntraced(function* (sha256: string) {
+    const found = yield* tokens.find(sha256)
     const at = yield* Clock.currentTimeMillis
     if (found === undefined || !isInForce(found, at)) return yield* new Unauthorized()
     yield* noteUse(found, at)
     return principalIn(declared, { ...found, id: found.principal })
   })
 
-  return Credentials.of({ verify })
+  const verify = Effect.fnUntraced(function* (token: Redacted.Redacted) {
+    const text = Redacted.value(token)
+    if (text.length === 0 || text.length > token_length_max) return yield* new Unauthorized()
+    const bytes = yield* hash(text)
+    const principal = listed(bytes)
+    if (principal !== undefined) return principal
+    return (yield* isStored(text)) ? yield* stored(Hex.encode(bytes)) : yield* new Unauthorized()
+  })
+
+  const verifyDigest = Effect.fnUntraced(function* (sha256: string) {
+    const bytes = yield* Effect.mapError(
+      Effect.fromResult(Hex.decode(sha256)),
+      () => new Unauthorized()
+    )
+    return listed(bytes) ?? (yield* stored(sha256))
+  })
+
+  return Credentials.of({ verify, verifyDigest })
 })
 
 export const layer = (

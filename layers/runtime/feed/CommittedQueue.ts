@@ -94,6 +94,13 @@ export class CommittedQueue {
     return true
   }
 
+  /** A number that changes where more is known of the runs from this one on. */
+  newsFrom(ordinal: number): number {
+    let news = 0
+    for (const [each, { length }] of this.#runs) if (each >= ordinal) news += length
+    return news
+  }
+
   /** Takes what comes directly after the position. What is before it is dropped. */
   take({ isEnded, ordinal, seq }: Position): TakenBatch {
     let entries: Array<EventItem> = no_entries

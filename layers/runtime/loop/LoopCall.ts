@@ -100,6 +100,11 @@ export class LoopCall implements CallHost {
     this.#loop.showOutput(frame, step, { kind: "output", call: this.#id, value: shown })
   }
 
+  get afford(): CallHost["afford"] {
+    const { budgets } = this.#loop
+    return budgets === undefined ? undefined : (cost) => budgets.reserveCall(this, cost)
+  }
+
   get stopped(): Effect.Effect<void> {
     return this.#loop.stopped
   }

@@ -14,6 +14,7 @@ import type { RunSecrets } from "../tool/RunSecrets.ts"
 import type { FaultAnnotations } from "../tool/FaultReport.ts"
 import type { ToolOutput } from "../feed/Feed.ts"
 import type { RunWriter, Transaction } from "./RunWriter.ts"
+import type { TurnBudgets } from "./TurnBudgets.ts"
 
 /** Work that has a fiber, or whose input is not durable yet. */
 export interface WorkInFlight {
@@ -37,6 +38,8 @@ export interface LoopHost {
   readonly parts: PartStore | undefined
   /** The secrets in the contexts of runs, which no journal has. Absent = there are none. */
   readonly secrets: RunSecrets | undefined
+  /** Reserves what calls cost. Absent = there are no budgets. */
+  readonly budgets: TurnBudgets | undefined
   /** Ends when the run is being stopped. */
   readonly stopped: Effect.Effect<void>
   /** Side effects that happen once in the run and that its calls have begun, by identity. Absent = none yet. */

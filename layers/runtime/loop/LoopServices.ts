@@ -18,10 +18,12 @@ import type { ProviderToolGate } from "../tool/ProviderToolGate.ts"
 import type { ToolInvoker } from "../tool/ToolInvoker.ts"
 import type { ToolOutput } from "../feed/Feed.ts"
 import type { RequestLimitApproval } from "./LimitApproval.ts"
+import type { RequestGuardApproval } from "./RunQuestion.ts"
 import type { LoopScheduler } from "../fiber/LoopScheduler.ts"
 import type { PromptFiles } from "./PromptFiles.ts"
 import type { Recall } from "./PromptMemory.ts"
 import type { Weights } from "./PromptMeter.ts"
+import type { TurnBudgets } from "./TurnBudgets.ts"
 import type { RunShare } from "./RunMemory.ts"
 
 export interface LoopServices {
@@ -51,8 +53,12 @@ export interface LoopServices {
   readonly share?: RunShare | undefined
   /** Makes the question to a person about a limit that a run has reached. */
   readonly requestLimitApproval: RequestLimitApproval
+  /** Makes the question to a person about a text. */
+  readonly requestGuardApproval: RequestGuardApproval
   /** Undefined = turns have no cost. */
   readonly prices: Prices | undefined
+  /** Reserves in budgets and settles them. Undefined = there are none. */
+  readonly budgets?: TurnBudgets | undefined
   /** Reports defects to operators. */
   readonly report: ReportFault
   /** Called with events once they are durable, never before. */

@@ -3,6 +3,7 @@
  * other.
  */
 import { Cause, Effect, Exit, Option, Predicate, Result, Schema } from "effect"
+import { budget_reason } from "../../../src/cost/Budget.ts"
 import { costOf } from "../../../src/cost/PriceTable.ts"
 import type { Usage } from "../../../src/cost/TurnCost.ts"
 import type { FilePart } from "../../../src/conversation/Part.ts"
@@ -17,6 +18,7 @@ import { entrySize } from "../../../src/conversation/PromptSize.ts"
 import { filtered_reason } from "../../../src/run/IncompleteTurn.ts"
 import type { RunInput, Turn } from "../../../src/run/RunDecider.ts"
 import type { ModelTurned, TurnInputs } from "../../../src/run/RunEvent.ts"
+import { sideRunText } from "../../../src/run/SideRun.ts"
 import type { FrameState, RunState } from "../../../src/run/RunState.ts"
 import type { CallModel } from "../../../src/run/RunWork.ts"
 import { ignoreRejection } from "../../../src/value/IgnoredRejection.ts"
@@ -28,20 +30,33 @@ import { callCatching } from "../fiber/Catching.ts"
 import { storeFileInput } from "../tool/StoredParts.ts"
 import { exceptionOf } from "../tool/FaultReport.ts"
 import { none_offered } from "../tool/ProviderToolGate.ts"
+import { readingTools, sideRunSettings } from "../tool/SideRunTools.ts"
 import { judgedRun } from "../tool/ToolGate.ts"
 import type { CompactionSubject } from "./Compactor.ts"
 import { compaction } from "./Compactor.ts"
 import { isDone } from "../fiber/Coroutine.ts"
 import type { LoopServices } from "./LoopServices.ts"
 import { checkedTurn } from "./CheckedTurn.ts"
+import { guardAnswer, guardBefore } from "./GuardedTexts.ts"
 import { recallBefore } from "./PromptMemory.ts"
 import type { PromptMeter } from "./PromptMeter.ts"
+import type { TurnBudgets } from "./TurnBudgets.ts"
 
 /** A wanted turn, with all that it needs. One object per turn (bench row `step`). */
 export class ModelTurn implements CompactionSubject, TimedWork<Turn, ModelError> {
   readonly services: Pick<
     LoopServices,
-    "prices" | "report" | "model" | "delta" | "recall" | "files" | "parts" | "providerTools"
+    | "budgets"
+    | "prices"
+    | "report"
+    | "model"
+    | "deadlines"
+    | "delta"
+    | "recall"
+    | "files"
+    | "parts"
+    | "providerTools"
+    | "requestGuardApproval"
   >
   readonly work: CallModel
   readonly run: RunId
@@ -87,9 +102,9 @@ export class ModelTurn implements CompactionSubject, TimedWork<Turn, ModelError>
     return callCatching(cutIfTooLong, this, cause, defectWork)
   }
 
-  /** Files that the model made are stored before the journal names them. */
+  /** Guards judge the text, and files that the model made are stored, before the journal has them. */
   workAfterSuccess(turn: Turn): InputWork | undefined {
-    return callCatching(filesOf, this, turn, defectWork)
+    return callCatching(judgedTurn, this, turn, defectWork)
   }
 
   inputOfTimeout(): RunInput {
@@ -114,6 +129,9 @@ const agentOfTurn = (turn: ModelTurn, forTurn: NonNullable<ResolvedAgent["forTur
 }
 
 const begin = (turn: ModelTurn): StartedWork => {
+  const { guards } = turn.agent
+  const guarding = guards === undefined ? undefined : guardBefore(turn, guards)
+  if (guarding !== undefined) return guarding
   const recall = turn.agent.spec.memory === undefined ? undefined : recallBefore(turn)
   if (recall !== undefined) return recall
   const { forTurn } = turn.agent
@@ -126,6 +144,18 @@ const begin = (turn: ModelTurn): StartedWork => {
 
 const no_tools: ModelRequest["tools"] = []
 
+/** The instructions of the turn: the agent's, the form of the answer, and what a side run is told. */
+const systemOf = (
+  { agent: { spec }, state, work }: ModelTurn,
+  asked: AnswerSchema | undefined
+): string => {
+  const { instructions } = spec
+  const system = asked === undefined ? instructions : instructions + answerInstruction(asked)
+  return state.beside === undefined || work.frame !== rootFrame
+    ? system
+    : system + sideRunText(state.beside)
+}
+
 const beginWith = (turn: ModelTurn, inputs?: Effect.Effect<TurnInputs>): StartedWork => {
   const { agent, frame, meter, run, services, state, work } = turn
   if (meter.isOver(state, agent, frame)) {
@@ -134,7 +164,13 @@ const beginWith = (turn: ModelTurn, inputs?: Effect.Effect<TurnInputs>): Started
   }
   const { step } = work
   const { spec } = agent
-  if (work.tools && spec.provider_tools !== undefined && services.providerTools !== undefined) {
+  const { beside } = state
+  if (
+    work.tools &&
+    beside === undefined &&
+    spec.provider_tools !== undefined &&
+    services.providerTools !== undefined
+  ) {
     turn.offered = services.providerTools.offered(spec, run, state.accepted)
   }
   const asked = work.frame === rootFrame ? state.accepted.answer_schema : undefined
@@ -145,11 +181,11 @@ const beginWith = (turn: ModelTurn, inputs?: Effect.Effect<TurnInputs>): Started
     frame: work.frame,
     step,
     model: spec.model,
-    system: asked === undefined ? spec.instructions : spec.instructions + answerInstruction(asked),
+    system: systemOf(turn, asked),
     history: meter.history(state, frame),
     transcript: frame.transcript,
-    tools: work.tools ? agent.modelTools : no_tools,
-    settings: spec.model_settings
+    tools: !work.tools ? no_tools : beside === undefined ? agent.modelTools : readingTools(agent),
+    settings: beside === undefined ? spec.model_settings : sideRunSettings(spec.model_settings)
   }
   // A spread within the literal would make every request anew at each member behind it (bench row `send`, 1,000 runs).
   const request: ModelRequest =
@@ -160,15 +196,29 @@ const beginWith = (turn: ModelTurn, inputs?: Effect.Effect<TurnInputs>): Started
           ...(turn.offered === none_offered ? undefined : { provider_tools: turn.offered }),
           ...(asked === undefined ? undefined : { answer_schema: asked })
         }
-  const sink = sinkOf(turn)
-  const { files } = services
   const effect =
-    files !== undefined && meter.hasFiles(state, frame)
-      ? withFiles(turn, files, request, sink)
-      : modelEffect(services, request, sink)
+    services.budgets === undefined
+      ? called(turn, request)
+      : withinBudgets(turn, services.budgets, request)
   turn.effect = inputs === undefined ? effect : withTurnInputs(turn, inputs, effect)
   return turn
 }
+
+const called = (turn: ModelTurn, request: ModelRequest): ModelTurn["effect"] => {
+  const { frame, meter, services, state } = turn
+  const sink = sinkOf(turn)
+  const { files } = services
+  return files !== undefined && meter.hasFiles(state, frame)
+    ? withFiles(turn, files, request, sink)
+    : modelEffect(services, request, sink)
+}
+
+/** A gateway may begin as soon as it is asked for the turn, so it is asked once its budgets have room. */
+const withinBudgets = (
+  turn: ModelTurn,
+  budgets: TurnBudgets,
+  request: ModelRequest
+): ModelTurn["effect"] => Effect.flatMap(budgets.reserve(turn, "turn"), () => called(turn, request))
 
 /** From JavaScript a gateway may give anything, such as a promise. */
 const modelEffect = (
@@ -185,10 +235,14 @@ const modelEffect = (
 
 // Functions of their own: what their closures need would be allocated for each turn, also where there is neither (bench row `step`).
 
-const sinkOf =
-  (turn: ModelTurn) =>
-  (delta: ModelDelta): void =>
-    turn.services.delta(turn.run, turn.work.frame, turn.work.step, delta)
+/** Nothing of a turn is shown while it may still be refused. */
+const sinkOf = (turn: ModelTurn) =>
+  turn.agent.holdsAnswers === true
+    ? noDelta
+    : (delta: ModelDelta): void =>
+        turn.services.delta(turn.run, turn.work.frame, turn.work.step, delta)
+
+const noDelta = (): void => {}
 
 const withFiles = (
   { services, state }: ModelTurn,
@@ -213,7 +267,16 @@ const withTurnInputs = (
 /** Makes room in the prompt. Undefined if there is nothing to leave out. */
 const cut = (turn: ModelTurn, cause: Parameters<typeof compaction>[2]): InputWork | undefined => {
   const effect = compaction(turn.services, turn, cause)
-  return effect === undefined ? undefined : { effect }
+  if (effect === undefined) return undefined
+  const { budgets } = turn.services
+  // What needs no summary calls no model.
+  if (budgets === undefined || isDone(effect)) return { effect }
+  return {
+    effect: Effect.matchEffect(budgets.reserve(turn, "summary"), {
+      onFailure: (error) => Effect.succeed(failed(turn.work, error)),
+      onSuccess: () => effect
+    })
+  }
 }
 
 const cutIfTooLong = (turn: ModelTurn, cause: Cause.Cause<ModelError>): InputWork | undefined => {
@@ -233,7 +296,17 @@ const inputOf = (turn: ModelTurn, exit: Exit.Exit<Turn, ModelError>): RunInput =
 
 const defectWork = (defect: unknown): InputWork => ({ effect: Exit.die(defect) })
 
-/** Stores the files of the turn first, if it has any. A value that is not a turn has no files; `finished` refuses it. */
+/** What a turn needs before it is finished; undefined = nothing. A value that is not a turn has nothing; `finished` refuses it. */
+const judgedTurn = (wanted: ModelTurn, turn: Turn): InputWork | undefined =>
+  (wanted.agent.guards === undefined
+    ? undefined
+    : guardAnswer(
+        wanted,
+        turn,
+        (left) => filesOf(wanted, left)?.effect ?? Effect.succeed(finished(wanted, left))
+      )) ?? filesOf(wanted, turn)
+
+/** Stores the files of the turn first, if it has any. */
 const filesOf = (wanted: ModelTurn, turn: Turn | null | undefined): InputWork | undefined =>
   turn?.generated === undefined ? undefined : storeGenerated(wanted, turn)
 
@@ -336,17 +409,21 @@ const isModelError = Schema.is(ModelError)
 
 const failed = (
   work: CallModel,
-  { kind, message, reason, retry_after_ms }: ModelError
+  { kind, message, reason, retry_after_ms, text }: ModelError
 ): RunInput => {
   const why =
-    reason === "graph_stopped" || reason === media_unsupported
+    reason === "graph_stopped" || reason === media_unsupported || reason === budget_reason
       ? // No model was called.
         reason
       : reason === "content_filter"
         ? filtered_reason
         : `model_${kind}`
   const input = turnFailed(work, why, message, kind === "transient")
-  return retry_after_ms === undefined ? input : { ...input, retry_after_ms }
+  return {
+    ...input,
+    ...(retry_after_ms === undefined ? undefined : { retry_after_ms }),
+    ...(text === undefined ? undefined : { text })
+  }
 }
 
 const report = (

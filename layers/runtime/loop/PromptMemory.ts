@@ -42,7 +42,9 @@ export const recallBefore = (turn: Subject): InputWork | undefined => {
   if (tokens_max === 0 || state.recalled !== undefined) return undefined
   if (frame.id !== rootFrame || frame.step > 0) return undefined
   const { recall = recallLive } = services
-  const { message: text } = state.accepted
+  // As guards have left it.
+  const [message] = frame.transcript
+  const text = message?.role === "user" ? message.text : state.accepted.message
   return {
     effect: Effect.match(recall({ text, tokens_max, run }), {
       onFailure: ({ message }) => inputOf({ lines: [], tokens: 0, failure: message }),

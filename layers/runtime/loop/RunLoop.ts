@@ -4,7 +4,7 @@
  *
  * 1. reads what others appended, if a wakeup is pending;
  * 2. decides on all inputs that have arrived: completed work, dispatches, questions;
- * 3. if that gave events, starts the calls that they want before the events are durable, and decides on the inputs that have
+ * 3. if that gave events, starts what does not wait until they are durable (`#startEarly`), and decides on the inputs that have
  *    arrived by then, such as the results of calls that were done at once;
  * 4. appends the events of the pass at once, and notifies those who wait for that;
  * 5. runs the pending transactions, one after the other: each appends its own dispatch and result;
@@ -19,11 +19,10 @@ import { Deferred, Effect, Exit } from "effect"
 import type { Context } from "effect"
 import type { Past } from "../../../src/conversation/Compaction.ts"
 import { pastUnits } from "../../../src/conversation/Compaction.ts"
-import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
 import type { Exception } from "../../../src/error/Exception.ts"
 import type { AgentName, FrameId, RunId } from "../../../src/value/Ids.ts"
-import { rootFrame } from "../../../src/value/Ids.ts"
 import { appended } from "../../../src/value/ShortList.ts"
+import type { RunBeside } from "../../../src/run/RunEvent.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { CallModel, RunCall, Work } from "../../../src/run/RunWork.ts"
 import { wantedCalls, wantedWork } from "../../../src/run/RunWork.ts"
@@ -66,6 +65,8 @@ interface RunSnapshot {
   readonly last_append_at: number | undefined
   /** It waited in this process for people, so no earlier owner has left anything to recover. */
   readonly hasWaited: boolean
+  /** It is to answer beside a run that waits. Absent = it is the first of its address. */
+  readonly beside?: RunBeside | undefined
 }
 
 export interface Finish {
@@ -74,8 +75,6 @@ export interface Finish {
   readonly state: RunState
   /** How long it has been at work, in ms. */
   readonly worked_ms: number
-  /** What the supervisor's frame has seen and said. */
-  readonly transcript: ReadonlyArray<TranscriptEntry>
 }
 
 /** Who waits for the append of an input: work that stays in flight until then, or a function to call. */
@@ -118,7 +117,7 @@ export const run = (
 ): Effect.Effect<Finish, LoopFailure, AgentMemory> =>
   Effect.contextWith((context: Context.Context<AgentMemory>) => {
     const loop = new Loop(context, services, snapshot, past, wakeup)
-    if (!snapshot.hasWaited) loop.recover(stopped)
+    if (!snapshot.hasWaited) loop.recover(stopped, snapshot.beside)
     return loop.run()
   })
 
@@ -187,6 +186,10 @@ class Loop implements LoopHost {
     return this.#services.parts
   }
 
+  get budgets(): LoopServices["budgets"] {
+    return this.#services.budgets
+  }
+
   get secrets(): RunSecrets | undefined {
     return this.#services.secrets
   }
@@ -200,8 +203,9 @@ class Loop implements LoopHost {
   }
 
   /** Decides at the first pass on what an earlier owner left, and stops a run that cannot go on here. */
-  recover(stopped: StopReason | undefined): void {
+  recover(stopped: StopReason | undefined, beside: RunBeside | undefined): void {
     this.#submit({ _tag: "Recovered" })
+    if (beside !== undefined) this.#submit({ _tag: "Answers", beside })
     const agent = this.#missingAgent()
     const stops =
       agent === undefined
@@ -231,10 +235,6 @@ class Loop implements LoopHost {
 
       this.#ended_at = undefined
       const waiters = this.#decide()
-      // Calls start before the turn that proposed them is durable: a read may be done again, and any other waits for its
-      // own dispatch. A call that is done at once shares the append of its turn.
-      if (this.writer.isAhead) this.#startCalls()
-      const callWaiters = this.#inbox === no_items ? no_items : this.#decide()
       // What has arrived until here is decided on. What arrives during the append is news.
       this.#hasNews = false
       const undurable = this.#undurable
@@ -247,7 +247,6 @@ class Loop implements LoopHost {
       }
       if (this.#share !== undefined) this.#settleShare(this.#share, undurable)
       if (waiters.length > 0) this.#notify(waiters)
-      if (callWaiters.length > 0) this.#notify(callWaiters)
       if (this.#transactions.length > 0) yield* Loop.#transact(this)
 
       if (this.writer.state.ended !== undefined) return this.#finish("ended")
@@ -266,13 +265,16 @@ class Loop implements LoopHost {
     }
   }
 
-  /** Decides on all inputs that have arrived. Gives the waiters for the append of these inputs. */
+  /** Decides on all inputs that have arrived, and on those of work that is done at once. Gives the waiters for their append. */
   #decide(): ReadonlyArray<AppendWaiter> {
-    const inputs = this.#inbox
+    do {
+      const inputs = this.#inbox
+      this.#inbox = no_items
+      this.writer.decide(inputs)
+      if (this.writer.isAhead) this.#startEarly(inputs)
+    } while (this.#inbox !== no_items)
     const waiters = this.#waiters
-    this.#inbox = no_items
     this.#waiters = no_items
-    this.writer.decide(inputs)
     return waiters
   }
 
@@ -303,16 +305,14 @@ class Loop implements LoopHost {
     return Exit.succeed({
       how,
       state: this.writer.state,
-      worked_ms: this.#wall?.worked() ?? 0,
-      transcript: this.writer.state.frames.get(rootFrame)?.transcript ?? []
+      worked_ms: this.#wall?.worked() ?? 0
     })
   }
 
   /** The agent of an open frame that this process does not define, so that the run cannot go on here. */
   #missingAgent(): AgentName | undefined {
     const { directory } = this.#services
-    return this.writer.state.openFrames.find(({ agent }) => directory.get(agent) === undefined)
-      ?.agent
+    return this.writer.state.openFrames.find(({ agent }) => !directory.get(agent))?.agent
   }
 
   /** Interrupts work that is no longer wanted; starts what is missing, unless the run is draining. */
@@ -326,9 +326,13 @@ class Loop implements LoopHost {
     if (!this.#isWaiting) this.#share?.withdraw()
   }
 
-  #startCalls(): void {
-    if (!this.#wakeup.draining && this.writer.state.open.length > 0)
-      this.#startAll(wantedCalls(this.writer.state))
+  // A call does not wait for the append of its turn: a read may be done again, and any other waits for its own dispatch.
+  /** Starts what does not wait for the append of these inputs: calls, and a turn that guards let pass. */
+  #startEarly(inputs: ReadonlyArray<RunInput>): void {
+    if (this.#wakeup.draining) return
+    const { state } = this.writer
+    if (inputs.length === 1 && inputs[0]?._tag === "Guards") this.#startAll(wantedWork(state))
+    else if (state.open.length > 0) this.#startAll(wantedCalls(state))
   }
 
   /** Starts wanted work that is not in flight; a call only while fewer than `calls_parallel_max` pieces of work are. */

@@ -13,6 +13,7 @@ import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
 import type { FoldState, RunState } from "../../../src/run/RunState.ts"
 import { isAccepted, isParkable, emptyState, statusOf } from "../../../src/run/RunState.ts"
 import { evolve } from "../../../src/run/RunFold.ts"
+import type { BudgetSettlement } from "../../../services/BudgetLedger.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { Fence, StaleAppend } from "../../../services/RunJournal.ts"
 import { FencedOff, JournalError } from "../../../services/RunJournal.ts"
@@ -80,9 +81,11 @@ const both = <A extends object>(
   return isOneEach ? [a, b] : first.concat(then)
 }
 
+type Services = Pick<LoopServices, "budgets" | "journal" | "reader" | "onDurable" | "onAmended">
+
 export class RunWriter {
   readonly run: RunId
-  readonly #services: Pick<LoopServices, "journal" | "reader" | "onDurable" | "onAmended">
+  readonly #services: Services
   readonly #wakeup: RunWakeup
   #state: RunState
   #fence: Fence
@@ -95,12 +98,7 @@ export class RunWriter {
   /** Since when no append was answered, in ms since 1970; undefined = the last one was. */
   #away_since: number | undefined
 
-  constructor(
-    services: Pick<LoopServices, "journal" | "reader" | "onDurable" | "onAmended">,
-    run: RunId,
-    state: RunState,
-    wakeup: RunWakeup
-  ) {
+  constructor(services: Services, run: RunId, state: RunState, wakeup: RunWakeup) {
     this.#services = services
     this.#wakeup = wakeup
     this.run = run
@@ -142,7 +140,9 @@ export class RunWriter {
   append(at: number | undefined): Effect.Effect<Refusal | undefined> {
     const status = statusOf(this.#state)
     const parkable = isParkable(this.#state)
-    const append = { run: this.run, fence: this.#fence, events: this.#events, status, parkable, at }
+    const events = this.#events
+    const took = this.#tookBy(events)
+    const append = { run: this.run, fence: this.#fence, events, status, parkable, at, took }
     const { journal } = this.#services
     const { now } = journal.append
     const appended = now === undefined ? journal.append(append) : now(append)
@@ -224,6 +224,10 @@ export class RunWriter {
     }
   }
 
+  #tookBy(events: ReadonlyArray<RunEvent>): BudgetSettlement | undefined {
+    return this.#services.budgets?.settlement(this.#state, events, this.#fence.length)
+  }
+
   #advance(events: ReadonlyArray<RunEvent>): void {
     this.#follow(this.#fence.length + events.length)
     this.#services.onDurable(this.run, this.#state, events)
@@ -282,7 +286,8 @@ export class RunWriter {
           const inputs = record(result)
           if (inputs !== undefined) self.#apply(dispatched, events)
           for (const input of inputs ?? no_items) self.#apply(decide(self.#state, input), events)
-          return { events, status: statusOf(self.#state), parkable: isParkable(self.#state) }
+          const status = statusOf(self.#state)
+          return { events, status, parkable: isParkable(self.#state), took: self.#tookBy(events) }
         })
       )
       if (Exit.isSuccess(exit)) {

@@ -159,7 +159,9 @@ const messageOf = (
     // A worker whose declaration says otherwise refuses the call.
     repeatable: isRepeatable(spec),
     // For a body that starts runs in another system.
-    ...(call.nested === undefined ? undefined : { nested: { ...call.nested } }),
+    ...(call.nested === undefined
+      ? undefined
+      : { nested: { ...call.nested, nesting: { ...call.nested.nesting } } }),
     // The span of the worker is a child of this one.
     ...(span === undefined ? undefined : { traceparent: traceparentOf(span) }),
     // The gate here has let the call run. Where no approval was needed here, the worker's gate requests none either.

@@ -27,6 +27,7 @@ export class ToolNotQueueable extends Schema.TaggedError<ToolNotQueueable>()("To
   tool: Schema.String,
   /** Of the tool, or `serve` of the worker. */
   field: Schema.String,
+  /** Why the tool cannot run from a queue. */
   message: Schema.String
 }) {}
 

@@ -4,6 +4,7 @@
 import { Context } from "effect"
 import type { ClaimLoopConfig } from "../relay/ClaimLoop.ts"
 
+/** How many calls a worker runs at once, and how long it holds and waits for them. */
 export interface ToolQueueConfig extends ClaimLoopConfig {
   /** Calls at work at the same time, 1 to 500. Absent = 3. */
   readonly concurrency: number

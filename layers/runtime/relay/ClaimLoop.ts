@@ -3,7 +3,7 @@
  * It claims as many due items as it has room for, each claim under a name of its own and for a lease, and works on each
  * item in a fiber of its own. What became of an item is reported to the queue, with retries for the length of the lease
  * while the store does not answer (`makeResilientClaims`). When a claim found nothing, the loop waits for a wakeup, for the time at
- * which the next item is due, or for `sweep_ms`, whichever comes first. When its scope closes it claims nothing more, waits
+ * which the next item is due, or for `sweep_ms` (at the store's pace), whichever comes first. When its scope closes it claims nothing more, waits
  * up to `stop_ms` for the items in flight, and then interrupts them.
  */
 import type { Scope } from "effect"
@@ -12,6 +12,7 @@ import { Counts } from "../../../src/value/Counts.ts"
 import type { Tenant } from "../../../src/value/Ids.ts"
 import { Owners } from "../../../services/Owners.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
+import { StorePace } from "../../../services/StorePace.ts"
 
 const retries = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("2 seconds")])
 
@@ -140,15 +141,17 @@ const claimWheneverDue = (
   /** How many items were claimed. Undefined = there is no room: an item that ends wakes the loop. */
   claim: Effect.Effect<number | undefined, StoreError>,
   wakeup: Latch.Latch,
-  sweep_ms: number
+  sweep_ms: number,
+  /** How long to wait at most where nothing is due. */
+  look_ms: number
 ): Effect.Effect<never> => {
   let idle_ms = idle_initial_ms
 
   const untilDue = Effect.gen(function* () {
     const due = yield* nextDueAt
     const now = yield* Clock.currentTimeMillis
-    if (due === undefined) return sweep_ms
-    if (due > now) return Math.min(due - now, sweep_ms)
+    if (due === undefined) return look_ms
+    if (due > now) return Math.min(due - now, look_ms)
     idle_ms = Math.min(idle_ms * 2, sweep_ms)
     return idle_ms
   })
@@ -185,6 +188,7 @@ export const makeClaimLoop = Effect.fnUntraced(function* <Item extends { readonl
 ): Effect.fn.Return<ClaimLoop<Item>, never, Scope.Scope> {
   const { concurrency, stop_ms, sweep_ms } = config
   const { lease_ms } = queue
+  const look_ms = (yield* StorePace)(sweep_ms)
   const running = yield* FiberSet.make<void>()
   const wakeup = yield* Latch.make(true)
   const in_flight = new Counts<Tenant>()
@@ -227,7 +231,7 @@ export const makeClaimLoop = Effect.fnUntraced(function* <Item extends { readonl
     report: claims.report,
     start: Effect.fnUntraced(function* (work) {
       yield* queue.added(() => wakeup.openUnsafe())
-      yield* Effect.forkScoped(claimWheneverDue(queue, claim(work), wakeup, sweep_ms))
+      yield* Effect.forkScoped(claimWheneverDue(queue, claim(work), wakeup, sweep_ms, look_ms))
     })
   }
 })

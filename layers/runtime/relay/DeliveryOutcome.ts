@@ -15,7 +15,9 @@ import type { ClaimLoop } from "./ClaimLoop.ts"
 
 /** How often a message is tried, and how long it waits before the second try, in ms; each further wait is longer. */
 export interface RetryBounds {
+  /** How many attempts fail before the message becomes a dead letter. */
   readonly attempts_max: number
+  /** The wait before the second attempt, in ms; it doubles with each further one. */
   readonly backoff_initial_ms: number
 }
 

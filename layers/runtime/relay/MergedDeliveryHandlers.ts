@@ -9,7 +9,10 @@ import { DeliveryHandlers } from "../../../services/DeliveryHandlers.ts"
 /** Two rooms deliver the same topic. */
 export class DuplicateDeliveryHandler extends Schema.TaggedError<DuplicateDeliveryHandler>()(
   "DuplicateDeliveryHandler",
-  { topic: Schema.String }
+  {
+    /** The topic that both deliver. */
+    topic: Schema.String
+  }
 ) {
   override get message(): string {
     return `two handlers deliver messages of the topic ${JSON.stringify(this.topic)}; a channel's is channel.NAME`

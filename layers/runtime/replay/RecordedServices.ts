@@ -8,6 +8,9 @@ import { stepKey } from "../../../src/value/Ids.ts"
 import type { Turn } from "../../../src/run/RunDecider.ts"
 import { promptText } from "../../../src/memory/RecalledLines.ts"
 import { MemoryRefused } from "../../../src/memory/MemoryRow.ts"
+import * as Guard from "../../../src/agent/Guard.ts"
+import type { Guarded } from "../../../src/run/GuardVerdict.ts"
+import type { AgentGuards } from "../../../services/AgentDirectory.ts"
 import { FileNotFound } from "../../../src/conversation/Part.ts"
 import type { Authorized, AuthorizedAction } from "../../../src/permission/Authorization.ts"
 import type { ModelGateway, ModelRequest } from "../../../services/ModelGateway.ts"
@@ -131,6 +134,42 @@ export const discardedFiles: BlobStore["Service"] = BlobStore.of({
   release: () => Effect.void,
   collect: () => Effect.succeed(0)
 })
+
+/** Says what guards said, of the same texts: no guard is asked again. An answer is recorded as its guards have left it. */
+export const guardsOf = ({ guarded }: Recording): AgentGuards | undefined => {
+  if (guarded.length === 0) return undefined
+  const guards = guarded.map((event) => ({
+    event,
+    guard: Guard.make({
+      name: event.guard,
+      on: [event.on],
+      mode: event.mode,
+      judge: ({ text }) => recordedVerdict(event, text)
+    })
+  }))
+  return (place) =>
+    guards.flatMap(({ event, guard }) => {
+      const isSame =
+        event.on === place.on &&
+        event.frame === place.frame &&
+        event.step === place.step &&
+        event.call === place.call
+      return isSame ? [guard] : []
+    })
+}
+
+const recordedVerdict = ({ reason = "", text, verdict }: Guarded, given: string): Guard.Verdict => {
+  const why = reason === "" ? undefined : { reason }
+  switch (verdict) {
+    case "change":
+      return { verdict, text: text ?? given, ...why }
+    case "refuse":
+    case "ask":
+      return { verdict, reason }
+    default:
+      return { verdict: "pass", ...why }
+  }
+}
 
 /** The same agents may take the same actions as in the recording without asking anybody, whatever is authorised now. */
 export const authorizationsOf =

@@ -3,7 +3,9 @@
  */
 import { Clock, Effect, FiberSet } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
+import type { Who } from "../../../src/principal/Principal.ts"
 import type { RunId } from "../../../src/value/Ids.ts"
+import { defined } from "../../../src/value/PlainObject.ts"
 import type { Recording } from "../../../src/replay/Recording.ts"
 import { cancelRun } from "../../../src/run/RunCommand.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
@@ -20,6 +22,7 @@ import { Tokenizer } from "../../../services/Tokenizer.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
 import * as RoleDirectory from "../directory/RoleDirectory.ts"
 import * as LimitApproval from "../loop/LimitApproval.ts"
+import { guardApproval } from "../loop/RunQuestion.ts"
 import * as LoopScheduler from "../fiber/LoopScheduler.ts"
 import type { LoopServices } from "../loop/LoopServices.ts"
 import type { PromptFiles } from "../loop/PromptFiles.ts"
@@ -38,7 +41,14 @@ import { isKeyReason } from "../tool/HeldKeys.ts"
 import * as ToolInvoker from "../tool/ToolInvoker.ts"
 import * as ReplayTools from "./ReplayTools.ts"
 import type { ReplayedCalls } from "./ReplayTools.ts"
-import { recallOf, recordedModel, discardedFiles, authorizationsOf } from "./RecordedServices.ts"
+import { memoised } from "../../../src/value/Memoised.ts"
+import {
+  guardsOf,
+  recallOf,
+  recordedModel,
+  discardedFiles,
+  authorizationsOf
+} from "./RecordedServices.ts"
 
 export interface Options {
   readonly run: RunId
@@ -61,16 +71,20 @@ const stopsOf = (
   { recording: { stopping }, run }: Options,
   wakeup: RunWakeup
 ) => {
-  const stop = (by: string, reason: string, status: "cancelled" | "failed") =>
+  const stop = (who: Who | string, reason: string, status: "cancelled" | "failed") =>
     Effect.ignore(
       Effect.tap(
-        journal.amend(run, (state) => cancelRun(state, run, by, reason, status)),
+        journal.amend(run, (state) => cancelRun(state, run, who, reason, status)),
         () => Effect.sync(() => wakeRun(wakeup))
       )
     )
   const stopAs = (reason: string) =>
     isForeign(stopping)
-      ? stop(stopping.by, stopping.reason, stopping.status === "failed" ? "failed" : "cancelled")
+      ? stop(
+          { by: stopping.by, ...defined({ via: stopping.via }) },
+          stopping.reason,
+          stopping.status === "failed" ? "failed" : "cancelled"
+        )
       : stop(replayOwner, reason, "cancelled")
   return {
     stop,
@@ -104,7 +118,8 @@ const recordedKeys =
     const { id } = host.call()
     const { outcome, repeats } = calls.find((call) => call.id === id) ?? {}
     if (outcome === undefined) return begin()
-    if (repeats !== undefined) return Effect.succeed(duplicateFinished(tool, id, outcome, repeats))
+    if (repeats !== undefined)
+      return Effect.succeed(duplicateFinished(host, tool, id, outcome, repeats))
     const isRefused = outcome._tag === "Failed" && isKeyReason(outcome.error.reason)
     return isRefused ? Effect.succeed(callFinished(id, outcome)) : begin()
   }
@@ -121,6 +136,24 @@ const withRecordedResult = (calls: ReplayedCalls, started: StartedWork): Started
         inputOfTimeout: () => withSettled(calls, started.inputOfTimeout())
       }
 
+/** The agents with the tools of the replay, and with guards that say what was recorded. */
+const recordedAgents = (
+  directory: AgentDirectory["Service"],
+  recording: Recording,
+  tools: Pick<Effect.Success<ReturnType<typeof ReplayTools.make>>, "agent">
+) => {
+  const guards = guardsOf(recording)
+  // One object each time, by which gates and prompts are cached.
+  const recorded = memoised((agent: ResolvedAgent): ResolvedAgent => {
+    const { guards: _live, ...rest } = tools.agent(agent)
+    return guards === undefined ? rest : { ...rest, guards }
+  })
+  return (name: string): ResolvedAgent | undefined => {
+    const agent = directory.get(name)
+    return agent === undefined ? undefined : recorded(agent)
+  }
+}
+
 export const make = Effect.fnUntraced(function* (options: Options, wakeup: RunWakeup) {
   const { model, recording } = options
   const digest = yield* Digest.Digest
@@ -136,10 +169,7 @@ export const make = Effect.fnUntraced(function* (options: Options, wakeup: RunWa
   const tools = yield* ReplayTools.make(digest, recording)
   const { calls } = tools
   const fork = yield* FiberSet.makeRuntime<never, void, never>()
-  const agentOf = (name: string): ResolvedAgent | undefined => {
-    const agent = directory.get(name)
-    return agent === undefined ? undefined : tools.agent(agent)
-  }
+  const agentOf = recordedAgents(directory, recording, tools)
   const authorize = authorizationsOf(recording)
   const gate = {
     registry,
@@ -175,6 +205,7 @@ export const make = Effect.fnUntraced(function* (options: Options, wakeup: RunWa
     // A recorded turn has its cost already.
     prices: model === undefined ? undefined : yield* PriceBook,
     requestLimitApproval: LimitApproval.make({ digest, random, policy_version }),
+    requestGuardApproval: guardApproval({ digest, random, policy_version }),
     report: yield* makeFaultReporter,
     // A refusal stops the run only once the call's result is durable: an earlier stop would replace the result.
     onDurable: (_run, _state, events) => {

@@ -10,6 +10,7 @@ import { firstDifference } from "../../../src/replay/Divergence.ts"
 import type { Divergence } from "../../../src/replay/Divergence.ts"
 import type { JournalEntry, ApprovalRequested } from "../../../src/run/RunEvent.ts"
 import { fold } from "../../../src/run/RunFold.ts"
+import { openQuestions } from "../../../src/run/RunState.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import { canonical } from "../../../src/value/Canonical.ts"
 import type { RunId } from "../../../src/value/Ids.ts"
@@ -29,8 +30,7 @@ import { boundDigest } from "../tool/CallDigests.ts"
 
 /** The open questions of a run. */
 const openRequests = (state: RunState): ReadonlyArray<ApprovalRequested> => {
-  const questions: Array<ApprovalRequested> = []
-  if (state.question !== undefined) questions.push(state.question)
+  const questions = [...openQuestions(state)]
   for (const { phase } of state.open) {
     // A replay asks no client, so there are no questions to clients.
     if (phase._tag !== "AwaitingApproval") continue
@@ -39,9 +39,15 @@ const openRequests = (state: RunState): ReadonlyArray<ApprovalRequested> => {
   return questions
 }
 
-/** The key by which questions are matched: the call for a question about a limit, the tool and arguments for any other. */
-const subjectOf = (request: ApprovalRequested): string =>
-  request.limit === undefined ? `${request.tool_key} ${canonical(request.arguments)}` : request.call
+/** The key by which questions are matched: the tool and arguments, or for a question that is about no call what stands in its place. */
+const subjectOf = ({
+  arguments: args,
+  call,
+  guarded,
+  limit,
+  tool_key
+}: ApprovalRequested): string =>
+  limit === undefined && guarded === undefined ? `${tool_key} ${canonical(args)}` : call
 
 const late = Number.MAX_SAFE_INTEGER
 
@@ -117,7 +123,13 @@ export const replayRun = Effect.fnUntraced(function* (options: Options) {
   let hasWaited = false
   for (;;) {
     const finish = yield* Effect.provideContext(
-      runLoop(loop, { run, state, worked_ms, last_append_at, hasWaited }, past, wakeup, undefined),
+      runLoop(
+        loop,
+        { run, state, worked_ms, last_append_at, hasWaited, beside: recording.beside },
+        past,
+        wakeup,
+        undefined
+      ),
       memory
     )
     if (finish.how !== "parkable") break

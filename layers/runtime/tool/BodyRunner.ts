@@ -204,7 +204,8 @@ export const withoutHidden = <A, E, R>(
   { hidden }: CallHost
 ): Effect.Effect<A, E, R> => (hidden === undefined ? body : strippedBody(body, hidden))
 
-const makeExitWithin =
+/** The exit of an effect that runs in a fiber of its own; undefined = it was interrupted when its time was over. */
+export const makeExitWithin =
   (deadlines: Deadlines) =>
   <A, E>(
     effect: Effect.Effect<A, E, AgentMemory>,

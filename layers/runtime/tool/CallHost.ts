@@ -4,7 +4,7 @@
  */
 import type { Cause, Deferred, Effect, Exit } from "effect"
 import { Context } from "effect"
-import type { FilePart, FileInput } from "../../../src/conversation/Part.ts"
+import type { AttachedFile, FilePart, ResultFile } from "../../../src/conversation/Part.ts"
 import type { ToolError } from "../../../src/error/ToolError.ts"
 import type { Spending } from "../../../src/cost/Spending.ts"
 import type { Exception } from "../../../src/error/Exception.ts"
@@ -47,9 +47,9 @@ export interface CallHost {
   /** What its bodies have spent on models until now; absent until one of them has. */
   spent?: Spending
   /** Files that its body has attached; absent until it has attached one. */
-  files?: Array<FilePart>
+  files?: Array<ResultFile>
   /** Stores a file that its body attaches. Absent = its result has no files. */
-  readonly attach?: ((file: FileInput) => Effect.Effect<FilePart, ToolError>) | undefined
+  readonly attach?: ((file: AttachedFile) => Effect.Effect<FilePart, ToolError>) | undefined
   /** What its workspace had authorised in advance, in place of a person's approval. Absent = a person approved it, or nobody had to. */
   readonly authorized?: Authorized | undefined
   /** Has the call run by this, which its dispatch then says. Absent = no journal would say so, and a person is asked. */
@@ -59,6 +59,11 @@ export interface CallHost {
    * tool has none, or the sender of a call from a queue holds it.
    */
   reservation?: KeyReservation
+  /**
+   * Reserves the cost of the call, a decimal text, in the budgets that it is under: the refusal where one has too little left.
+   * Absent = there are no budgets.
+   */
+  readonly afford?: ((cost: string) => Effect.Effect<ToolError | undefined>) | undefined
   /** Reports broken code of the call to operators only. `what` is the line of the log. */
   readonly reportFault: (what: string, exception: Exception, tool: string) => void
   /** Shows watchers of the run a preliminary result. */

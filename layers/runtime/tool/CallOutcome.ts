@@ -2,7 +2,7 @@
  * What the end of a body means for its call: the encoded result, or a failure of one of the four classes, with what the body
  * spent on models until then.
  */
-import { Cause, Exit, Result } from "effect"
+import { Cause, Exit } from "effect"
 import { cutText, isBeyondBytes } from "../../../src/value/CutText.ts"
 import { depth_max, isWithinBounds } from "../../../src/value/BoundedJson.ts"
 import type { ToolError } from "../../../src/error/ToolError.ts"
@@ -10,7 +10,8 @@ import { ToolTerminalError } from "../../../src/error/ToolError.ts"
 import type { CallId } from "../../../src/value/Ids.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { CallSettled, Outcome, Repeats } from "../../../src/run/RunEvent.ts"
-import { resultJson } from "../../../src/tool/ResultJson.ts"
+import { receiptText } from "../../../src/tool/ResultJson.ts"
+import { redacted } from "../../../src/error/KnownSecrets.ts"
 import type { Permission } from "../../../src/tool/SideEffects.ts"
 import { isDispatched } from "../../../src/tool/ToolSpec.ts"
 import type { Prices } from "../../../src/cost/PriceTable.ts"
@@ -20,7 +21,15 @@ import type { AgentTool, CallHost, StartedWork } from "./CallHost.ts"
 import { attachedTo } from "./StoredParts.ts"
 import { callCatching } from "../fiber/Catching.ts"
 import { strippedCause, strippedJson } from "./StrippedBody.ts"
-import { exceptionBehind, failedOutcome, outcomeOfCause, withException } from "./FailedOutcome.ts"
+import {
+  defect_reason,
+  exceptionBehind,
+  failedOutcome,
+  has_run,
+  outcomeOfCause,
+  withException,
+  withSentence
+} from "./FailedOutcome.ts"
 
 /** Adds a report to the spending of a call of one tool. */
 export type SpendingMeter = (host: CallHost, spent: ModelSpent) => void
@@ -49,13 +58,20 @@ const receipt_max = 1_500
  * Of a write whose result is refused: that it has run, and what it returned. A model that does not learn it would do it again.
  * Empty for a read, whose refused values nobody is shown, and for a transaction, which is rolled back.
  */
-const receiptOf = (spec: AgentTool["spec"], json: () => string | undefined): string => {
+const receiptOf = (
+  spec: AgentTool["spec"],
+  result: unknown,
+  hidden?: ReadonlyArray<string>
+): string => {
   if (!isDispatched(spec) || spec.transactional === true) return ""
-  const text = Result.getOrUndefined(Result.try(json))
-  return text === undefined
-    ? " It has run."
-    : ` It has run, and returned ${cutText(text, receipt_max)}`
+  const text = receiptText(result)
+  const shown = hidden === undefined ? text : redacted(text, hidden)
+  return `${has_run}, and returned ${cutText(shown, receipt_max)}`
 }
+
+/** What happened, with the receipt. */
+const withReceipt = (what: string, receipt: string): string =>
+  receipt === "" ? what : `${what} ${receipt}`
 
 /** The result as JSON text without the secrets of its run; a failure where the output schema or a bound refuses it. */
 const valueOf = (
@@ -66,10 +82,8 @@ const valueOf = (
   const shown = (value: unknown) => (hidden === undefined ? value : strippedJson(value, hidden))
   const encoded = encode(result)
   if (Exit.isFailure(encoded)) {
-    const receipt = receiptOf(spec, () =>
-      JSON.stringify(shown(Result.getOrThrow(resultJson(result))))
-    )
-    const message = `${spec.name} returned a value that its schema refuses.${receipt}`
+    const what = `${spec.name} returned a value that its schema refuses.`
+    const message = withReceipt(what, receiptOf(spec, result, hidden))
     return withException(
       refusedResult("OUTPUT_SCHEMA", message),
       hidden === undefined ? encoded.cause : strippedCause(encoded.cause, hidden)
@@ -81,14 +95,20 @@ const valueOf = (
   if (json.length > depth_max && !isWithinBounds(value)) {
     return refusedResult(
       "RESULT_TOO_DEEP",
-      `${spec.name} returned a value that nests deeper than ${depth_max}, or holds too many values.${receiptOf(spec, () => json)}`
+      withReceipt(
+        `${spec.name} returned a value that nests deeper than ${depth_max}, or holds too many values.`,
+        receiptOf(spec, value)
+      )
     )
   }
   const bytes_max = spec.result_bytes_max
   if (isBeyondBytes(json, bytes_max)) {
     return refusedResult(
       "RESULT_TOO_LARGE",
-      `${spec.name} returned more than ${bytes_max} bytes; ask for less.${receiptOf(spec, () => json)}`
+      withReceipt(
+        `${spec.name} returned more than ${bytes_max} bytes; ask for less.`,
+        receiptOf(spec, value)
+      )
     )
   }
   return { _tag: "Value", json }
@@ -108,11 +128,15 @@ export const callLost = (host: CallHost, call: CallId): RunInput =>
 const isMarked = ({ spec }: AgentTool, outcome: Outcome): boolean =>
   outcome._tag === "Value" && (spec.stop_loop === true || spec.text_result === true)
 
+/** Where guards hold answers, the model gives the answer, which they judge. */
 const marksOf = (
+  { agent }: Pick<CallHost, "agent">,
   { spec }: AgentTool,
   { _tag }: Outcome
 ): { readonly stop?: true; readonly texts?: true } => ({
-  ...(_tag === "Value" && spec.stop_loop === true ? { stop: true } : undefined),
+  ...(_tag === "Value" && spec.stop_loop === true && agent.holdsAnswers !== true
+    ? { stop: true }
+    : undefined),
   ...(_tag === "Value" && spec.text_result === true ? { texts: true } : undefined)
 })
 
@@ -153,7 +177,7 @@ export const bodyFinished = (
           started_at,
           ended_at,
           ...judgedIn(host),
-          ...marksOf(tool, outcome),
+          ...marksOf(host, tool, outcome),
           ...attachedTo(host, outcome)
         }
       : { _tag: "CallSettled", call, outcome, started_at, ended_at }
@@ -162,6 +186,7 @@ export const bodyFinished = (
 
 /** The end of a call whose body did not run, because an earlier call was the same side effect. */
 export const duplicateFinished = (
+  host: Pick<CallHost, "agent">,
   tool: AgentTool,
   call: CallId,
   outcome: Outcome,
@@ -173,7 +198,7 @@ export const duplicateFinished = (
     call,
     outcome,
     ...(outcome._tag === "Value" ? { repeats } : undefined),
-    ...marksOf(tool, outcome)
+    ...marksOf(host, tool, outcome)
   }
 })
 
@@ -210,7 +235,23 @@ export const bodyOutcome = (
     hidden === undefined
       ? callCatching(outcomeOfExit, tool, exit, outcomeOfDefect)
       : hidingOutcomeOfExit(tool, exit, hidden)
-  return outcome._tag === "Failed" ? reportOutcomeFault(host, tool, outcome) : outcome
+  if (outcome._tag !== "Failed") return outcome
+  const told =
+    Exit.isSuccess(exit) && outcome.error.reason === defect_reason
+      ? withUnreadResult(tool, exit.value, outcome, hidden)
+      : outcome
+  return reportOutcomeFault(host, tool, told)
+}
+
+/** The failure of a body that ran, but whose result threw where it was read, with the receipt of a write. */
+const withUnreadResult = (
+  { spec }: AgentTool,
+  result: unknown,
+  outcome: Extract<Outcome, { readonly _tag: "Failed" }>,
+  hidden: ReadonlyArray<string> | undefined
+): Outcome => {
+  const receipt = receiptOf(spec, result, hidden)
+  return receipt === "" ? outcome : withSentence(outcome, receipt)
 }
 
 /** Reports the exception behind a failure that is the tool's own fault to operators, and gives the outcome back. */

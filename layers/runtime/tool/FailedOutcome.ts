@@ -33,7 +33,7 @@ export const withException = (outcome: Outcome, cause: Cause.Cause<unknown>): Ou
   return outcome
 }
 
-const defect_reason = "DEFECT"
+export const defect_reason = "DEFECT"
 const defect_message = "The tool failed by a defect of its own."
 
 /**
@@ -80,12 +80,28 @@ export const timeoutError = (timeout_ms: number): ToolTransientError =>
     message: `the tool did not answer within ${timeout_ms} ms.`
   })
 
-/** The outcome of a write with a warning where a fault of code failed it: the side effect may have happened nevertheless. */
-export const withPossibleSideEffect = (outcome: Outcome): Outcome => {
-  if (outcome._tag !== "Failed" || outcome.error.kind !== "internal") return outcome
-  const message = `${outcome.error.message} It may have taken effect.`
-  const doubt: Outcome = { _tag: "Failed", error: { ...outcome.error, message } }
+/** The outcome with a further sentence for whoever reads it. */
+export const withSentence = (
+  outcome: Extract<Outcome, { readonly _tag: "Failed" }>,
+  sentence: string
+): Outcome => {
+  const { error } = outcome
+  const told: Outcome = {
+    _tag: "Failed",
+    error: { ...error, message: `${error.message} ${sentence}` }
+  }
   const exception = exceptions.get(outcome)
-  if (exception !== undefined) exceptions.set(doubt, exception)
-  return doubt
+  if (exception !== undefined) exceptions.set(told, exception)
+  return told
 }
+
+/** How a receipt begins: the body has run to its end, and only what it gave could not be taken. */
+export const has_run = "It has run"
+
+/** The outcome of a write with a warning where a fault of code failed it: the side effect may have happened nevertheless. */
+export const withPossibleSideEffect = (outcome: Outcome): Outcome =>
+  outcome._tag !== "Failed" ||
+  outcome.error.kind !== "internal" ||
+  outcome.error.message.includes(has_run)
+    ? outcome
+    : withSentence(outcome, "It may have taken effect.")

@@ -122,15 +122,12 @@ export const toolsStopped = (): ToolPolicyError =>
   new ToolPolicyError({
     kind: "permission",
     reason: "KILL_SWITCH",
-    message: "an operator has stopped every tool."
+    message: "every tool is stopped."
   })
 
-/** `roles` = the text of the sender's roles, where a rule refuses them and not the tool as such. */
-export const permissionDenied = (
-  { spec }: AgentTool,
-  roles: string | undefined
-): ToolPolicyError => {
-  const whom = roles === undefined ? "" : ` for whoever sent the message (${roles})`
+/** `isByRole`: a rule refuses the roles of the sender, and not the tool as such. The model is not told which. */
+export const permissionDenied = ({ spec }: AgentTool, isByRole: boolean): ToolPolicyError => {
+  const whom = isByRole ? " for whoever sent the message" : ""
   return new ToolPolicyError({
     kind: "permission",
     reason: "PERMISSION_DENIED",

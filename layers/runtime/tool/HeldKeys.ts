@@ -252,7 +252,7 @@ const endBy = Effect.fnUntraced(function* (
   const { outcome } = settled
   if (outcome._tag !== "Value") return yield* refuseUnknown
   if (isErased(outcome.json)) return refuse(resultGone(text, at))
-  return duplicateFinished(tool, own, outcome, { run, call, at })
+  return duplicateFinished(host, tool, own, outcome, { run, call, at })
 })
 
 export const make = (services: Services): RunHeld => {

@@ -146,8 +146,8 @@ const isReused = ({ spec }: AgentTool, own: CallState, other: CallState | undefi
 const endBy = (host: CallHost, tool: AgentTool, { call, outcome, repeats }: Earlier): RunInput => {
   const own = host.call()
   return isReused(tool, own, host.state.calls.get(call)) && outcome._tag === "Value"
-    ? duplicateFinished(tool, own.id, refusedAsReused(call), { run: host.run, call })
-    : duplicateFinished(tool, own.id, outcome, repeats ?? { run: host.run, call })
+    ? duplicateFinished(host, tool, own.id, refusedAsReused(call), { run: host.run, call })
+    : duplicateFinished(host, tool, own.id, outcome, repeats ?? { run: host.run, call })
 }
 
 export const make = ({ agentOf, body, held }: Services) => {

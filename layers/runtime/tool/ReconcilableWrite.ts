@@ -3,13 +3,13 @@
  * outcome is lost `reconcile` says what became of it, but not before the lost attempt is over. A call that did not happen is
  * sent again under the same key with a dispatch of its own; where `reconcile` cannot say, the outcome is unknown.
  */
-import type { Clock } from "effect"
 import { Deferred, Effect, Exit } from "effect"
 import { ToolTransientError } from "../../../src/error/ToolError.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
 import type { CallPhase } from "../../../src/run/RunState.ts"
 import type { AgentMemory } from "../../../services/AgentMemory.ts"
+import { elapsedMs } from "../fiber/Periodic.ts"
 import type { BodyRunner, DispatchedCall } from "./BodyRunner.ts"
 import { withRedecodedArgs } from "./BodyRunner.ts"
 import { dispatchRouteOf } from "./CallDigests.ts"
@@ -39,10 +39,6 @@ export const notDone = ({ spec }: AgentTool): ToolTransientError =>
 
 const overAtOf = (phase: CallPhase): number =>
   phase._tag === "Dispatched" ? (phase.over_at ?? 0) : 0
-
-/** In ms of the monotonic clock, which is never set. */
-const elapsedMs = (clock: Clock.Clock): number =>
-  Number(clock.monotonicTimeNanosUnsafe()) / 1_000_000
 
 type AttemptResult =
   /** The dispatch does not stand: nothing was done. */

@@ -5,8 +5,14 @@
  */
 import { Clock, Effect, Layer } from "effect"
 import { Digest } from "effect/crypto"
-import type { FilePart, Part, FileInput } from "../../../src/conversation/Part.ts"
-import { FileTooLarge, parts_max } from "../../../src/conversation/Part.ts"
+import type {
+  AttachedFile,
+  FileInput,
+  FilePart,
+  Part,
+  ResultFile
+} from "../../../src/conversation/Part.ts"
+import { FileTooLarge, isSameFile, parts_max } from "../../../src/conversation/Part.ts"
 import type { ReadPart } from "../../../src/entry/ArgumentReaders.ts"
 import { readParts } from "../../../src/entry/ArgumentReaders.ts"
 import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
@@ -74,7 +80,7 @@ export const storeFileInput = Effect.fnUntraced(function* (
   for (const part of yield* readParts([given], field)) {
     if (part.type !== "text") return yield* storeFile(store, owner, part)
   }
-  return yield* new InvalidInput({ field, message: "Expected a file with its bytes" })
+  return yield* new InvalidInput({ field, reason: "Expected a file with its bytes" })
 })
 
 /** The parts as the journal has them. */
@@ -86,25 +92,38 @@ export const storeParts = (store: PartStore, owner: PartOwner, parts: ReadonlyAr
 const fileRefused = (message: string): ToolError =>
   new ToolTerminalError({ kind: "internal", reason: "FILE_REFUSED", message })
 
-/** Why the call can be given no further file; undefined = it can. */
-const attachmentRefusal = (host: CallHost): ToolError | undefined => {
+/** Why the call can be given no further file, or none for its customer; undefined = it can. */
+const attachmentRefusal = (host: CallHost, isShared: boolean): ToolError | undefined => {
   // A body may go on after its time was over, and what it leaves behind after its end.
   if (host.call().phase._tag === "Settled" || host.state.ended !== undefined) {
     return fileRefused("the call is over: its result has the files that were attached before")
   }
-  return (host.files?.length ?? 0) >= parts_max
-    ? fileRefused(`a result has at most ${parts_max} files`)
+  const { files = [], state } = host
+  if (files.length >= parts_max) return fileRefused(`a result has at most ${parts_max} files`)
+  if (!isShared) return undefined
+  const { shared = [] } = state
+  const more = files.filter(
+    (file) => file.for_customer && !shared.some((each) => isSameFile(each, file))
+  )
+  return shared.length + more.length >= parts_max
+    ? fileRefused(`an answer has at most ${parts_max} files of tools for its customer`)
     : undefined
 }
 
 /** What was attached in an earlier attempt is not attached twice. Bodies may attach many at once, so the bound is asked again. */
-const add = (host: CallHost, file: FilePart): Effect.Effect<FilePart, ToolError> => {
+const add = (
+  host: CallHost,
+  file: FilePart,
+  isShared: boolean
+): Effect.Effect<FilePart, ToolError> => {
   const files = (host.files ??= [])
-  const isKnown = files.some(({ digest, name }) => digest === file.digest && name === file.name)
-  if (isKnown) return Effect.succeed(file)
-  const refusal = attachmentRefusal(host)
+  const at = files.findIndex((each) => isSameFile(each, file))
+  if (at >= 0 && (!isShared || files[at]?.for_customer)) return Effect.succeed(file)
+  const refusal = attachmentRefusal(host, isShared)
   if (refusal !== undefined) return Effect.fail(refusal)
-  files.push(file)
+  const attached = isShared ? { ...file, for_customer: true as const } : file
+  if (at < 0) files.push(attached)
+  else files[at] = attached
   return Effect.succeed(file)
 }
 
@@ -118,18 +137,23 @@ const withoutHidden = (file: FileInput, { hidden }: CallHost): FileInput =>
 export const attachFile = (
   store: PartStore,
   host: CallHost,
-  file: FileInput
+  given: AttachedFile
 ): Effect.Effect<FilePart, ToolError> =>
   Effect.suspend(() => {
     const { accepted, run } = host
-    const refusal = attachmentRefusal(host)
+    const { for: whose, ...plain } = Object(given) as AttachedFile
+    if (whose !== undefined && whose !== "customer") {
+      return Effect.fail(fileRefused('file.for: Expected "customer", or no such member'))
+    }
+    const isShared = whose === "customer"
+    const refusal = attachmentRefusal(host, isShared)
     if (refusal !== undefined) return Effect.fail(refusal)
     const { conversation, tenant } = accepted
-    const holder = { run, conversation, as: "result" } as const
+    const holder = { run, conversation, as: isShared ? "answer" : "result" } as const
     return storeFileInput(
       store,
       { tenant, holder, by: { id: accepted.by, roles: accepted.roles ?? [] } },
-      withoutHidden(file, host),
+      withoutHidden(plain, host),
       "file"
     ).pipe(
       Effect.mapError((error): ToolError =>
@@ -137,7 +161,7 @@ export const attachFile = (
           ? new ToolTransientError({ kind: "network", message: error.message })
           : fileRefused(error.message)
       ),
-      Effect.flatMap((stored) => add(host, stored))
+      Effect.flatMap((stored) => add(host, stored, isShared))
     )
   })
 
@@ -145,7 +169,7 @@ export const attachFile = (
 export const attachedTo = (
   { files }: CallHost,
   outcome: Outcome
-): { readonly files?: ReadonlyArray<FilePart> } =>
+): { readonly files?: ReadonlyArray<ResultFile> } =>
   files === undefined || outcome._tag !== "Value" ? {} : { files }
 
 const sweep_max = 500

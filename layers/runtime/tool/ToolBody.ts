@@ -297,6 +297,27 @@ const strategyOf = (runner: BodyRunner, tool: AgentTool): StartBody => {
   )
 }
 
+/**
+ * Reserves the declared cost of a call before its body begins, and refuses what no budget has room for. What was dispatched has
+ * reserved it before.
+ */
+const affordably = (run: ToolBody["run"], { spec }: AgentTool, start: StartBody): StartBody => {
+  const { cost_estimate } = spec
+  if (cost_estimate === null) return start
+  return (host, call, args) => {
+    const reserving =
+      host.call().phase._tag === "Dispatched" ? undefined : host.afford?.(cost_estimate)
+    if (reserving === undefined) return start(host, call, args)
+    return {
+      effect: Effect.flatMap(reserving, (refused) =>
+        refused === undefined
+          ? run(start(host, call, args))
+          : Effect.succeed(callFinished(call, failedOutcome(refused)))
+      )
+    }
+  }
+}
+
 export const make = (services: Services): ToolBody => {
   const runner = makeBodyRunner(services)
 
@@ -314,7 +335,7 @@ export const make = (services: Services): ToolBody => {
     run,
     refusal: runner.refusal,
     starterOf: (tool) => {
-      const start = strategyOf(runner, tool)
+      const start = affordably(run, tool, strategyOf(runner, tool))
       const guard = services.guards?.(tool)
       if (guard === undefined) return start
       return (host, call, args) => ({

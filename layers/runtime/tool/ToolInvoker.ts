@@ -5,7 +5,8 @@
  * 2. The agent has a tool of this name (the map of `ToolGate.ts`). Otherwise the name is a specialist's, and the call
  *    delegates; or the call is refused: the tool's group is not for the sender's roles, there is no such tool, or the tool
  *    is not on the agent's allowlist (`UnresolvedCall.ts`).
- * 3. The tool itself can be called now: its own `refusal`, for example that an MCP server has changed it (here).
+ * 3. The tool itself can be called now: not in a side run if it may change something (`SideRunTools.ts`), nor against its own
+ *    `refusal`, for example that an MCP server has changed it (here).
  * 4. The arguments fit the input schema (`decode` of the tool), and the context of the run fits what the tool reads of it.
  * 5. The agent has the capabilities that the tool needs, and so has each that handed the conversation over, and each supervisor
  *    (`ToolGate.ts`).
@@ -29,9 +30,9 @@ import type { ToolError } from "../../../src/error/ToolError.ts"
 import type { CallId } from "../../../src/value/Ids.ts"
 import type { Policy } from "../../../src/permission/Policy.ts"
 import { effectivePermission, isDeniedByRole, no_policy } from "../../../src/permission/Policy.ts"
-import { rolesText } from "../../../src/principal/Principal.ts"
 import type { RunInput } from "../../../src/run/RunDecider.ts"
 import type { CallPhase } from "../../../src/run/RunState.ts"
+import { sideRunRefusal } from "../../../src/run/SideRun.ts"
 import type { Permission } from "../../../src/tool/SideEffects.ts"
 import { isPermission } from "../../../src/tool/SideEffects.ts"
 import { onLossOf } from "../../../src/tool/ToolSpec.ts"
@@ -56,6 +57,7 @@ import type { RunHeld } from "./HeldKeys.ts"
 import * as IdempotentCalls from "./IdempotentCalls.ts"
 import * as ToolBody from "./ToolBody.ts"
 import type { ToolGate } from "./ToolGate.ts"
+import { isReading } from "./SideRunTools.ts"
 import { judgedRunOf, makeToolGates, missingOfOthers, policySubjectOf } from "./ToolGate.ts"
 import type { UnresolvedServices } from "./UnresolvedCall.ts"
 import { startUnresolved } from "./UnresolvedCall.ts"
@@ -121,8 +123,7 @@ const refuseDenied = (
   const { id } = host.call()
   if (areToolsStopped(rules, host)) return refuseCall(id, toolsStopped())
   const isByRole = isDeniedByRole(rules.policy, policySubjectOf(tool), given, judgedRunOf(host))
-  const roles = isByRole ? rolesText(host.accepted.roles) : undefined
-  return denied(host, permissionDenied(tool, roles))
+  return denied(host, permissionDenied(tool, isByRole))
 }
 
 /** A tool without a body here: behind an approval, where one is needed, its client is asked for the result. */
@@ -230,6 +231,10 @@ export const make = (services: Services): ToolInvoker => {
     const gate = gatesOf(host.agent).get(proposed.name)
     if (gate === undefined) return startUnresolved(services, host)
     const { tool } = gate
+    // Before anything of it runs: no key is held for it, and no precondition is asked.
+    if (host.state.beside !== undefined && !isReading(tool)) {
+      return refuseCall(id, sideRunRefusal(proposed.name))
+    }
     // What the tool itself says at this moment; `gate.missingCapability` is the agent's, and never changes.
     const unavailable = tool.refusal?.()
     if (unavailable !== undefined) return refuseCall(id, unavailable)

@@ -107,7 +107,7 @@ const delegate = (
 }
 
 export const startUnresolved = (services: UnresolvedServices, host: CallHost): StartedWork => {
-  const { accepted, agent } = host
+  const { agent } = host
   const {
     id,
     proposed: { name }
@@ -116,8 +116,7 @@ export const startUnresolved = (services: UnresolvedServices, host: CallHost): S
   if (specialist !== undefined) return delegate(services, host, specialist)
   const to = agent.handoffs?.get(name)
   if (to !== undefined) return startHandoff(services.handoffRefusal, host, to)
-  const group = agent.withheld?.get(name)
-  if (group !== undefined) return refuseCall(id, groupDenied(name, group, accepted.roles))
+  if (agent.withheld?.has(name) === true) return refuseCall(id, groupDenied(name))
   return services.registry.get(name) === undefined
     ? refuseCall(id, unknownTool(name, host))
     : refuseCall(id, notAllowed(name))

@@ -18,9 +18,7 @@ export const handlers: Effect.Effect<RoomHandlers, never, WorldViews> = Effect.m
       world_published_topic,
       ({ payload, tenant }) =>
         readWorldPublished(payload).pipe(
-          Effect.mapError(
-            ({ field, message }) => new DeliveryRefused({ message: `${field}: ${message}` })
-          ),
+          Effect.mapError(({ message }) => new DeliveryRefused({ message })),
           Effect.flatMap((published) =>
             Effect.mapError(
               views.observe(tenant, published),

@@ -226,7 +226,7 @@ const urlOf = (url: unknown): Effect.Effect<string, InvalidInput> => {
     : Effect.fail(
         new InvalidInput({
           field: "url",
-          message: "it is no address such as https://worlds.internal"
+          reason: "it is no address such as https://worlds.internal"
         })
       )
 }

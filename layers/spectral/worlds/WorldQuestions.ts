@@ -35,8 +35,7 @@ const read = {
   question: inputReader(WorldQuestion)
 }
 
-const refused = ({ field, message }: InvalidInput) =>
-  new WorldRefused({ message: `${field}: ${message}` })
+const refused = ({ message }: InvalidInput) => new WorldRefused({ message })
 
 export const unavailable = (message: string) =>
   new WorldUnanswered({ kind: "unavailable", message })

@@ -128,12 +128,13 @@ const readColumns = rowReader(
 )
 const readCounts = rowReader(Schema.Struct({ n: Schema.Int }), "counts")
 
-/** The columns of each table, except those that the database numbers itself. */
+/** The columns of each table, except those that the database fills itself. */
 const columnsOf = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   const rows = yield* readColumns(
     sql,
     `SELECT c.relname::text AS table_name, array_agg(a.attname::text ORDER BY a.attnum) AS columns
        FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attidentity = ''
+         AND a.attgenerated = ''
        WHERE c.relnamespace = 'troupe'::regnamespace AND c.relname = ANY ($1::text[]) GROUP BY c.relname`,
     [archived_tables]
   )

@@ -27,7 +27,9 @@ import type { Scope } from "effect"
 
 /** Another living process uses the directory. `pid` is its process id, 0 where that is not known. */
 export class DirectoryInUse extends Schema.TaggedError<DirectoryInUse>()("DirectoryInUse", {
+  /** The path of the directory. */
   directory: Schema.String,
+  /** The id of the process that uses it; 0 = not known. */
   pid: Schema.Int
 }) {
   override get message(): string {
@@ -38,7 +40,12 @@ export class DirectoryInUse extends Schema.TaggedError<DirectoryInUse>()("Direct
 /** The directory cannot be created or written. */
 export class DirectoryUnusable extends Schema.TaggedError<DirectoryUnusable>()(
   "DirectoryUnusable",
-  { directory: Schema.String, reason: Schema.String }
+  {
+    /** The path of the directory. */
+    directory: Schema.String,
+    /** What the system said. */
+    reason: Schema.String
+  }
 ) {
   override get message(): string {
     return `${this.directory} cannot be used as a data directory: ${this.reason}.`

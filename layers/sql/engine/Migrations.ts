@@ -127,6 +127,7 @@ export class StoreTooNew extends Schema.TaggedError<StoreTooNew>()("StoreTooNew"
   needed: Schema.Int,
   /** The last migration of this version. */
   known: Schema.Int,
+  /** What the store has that this version does not know, and what to do. */
   message: Schema.String
 }) {}
 

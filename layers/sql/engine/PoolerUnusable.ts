@@ -5,6 +5,7 @@ import { Schema } from "effect"
 
 /** The pooler does not give this process sessions of its own. */
 export class PoolerUnusable extends Schema.TaggedError<PoolerUnusable>()("PoolerUnusable", {
+  /** What the pooler does, and what to do instead. */
   reason: Schema.String
 }) {
   override get message(): string {

@@ -2,7 +2,7 @@
  * Texts from outside, stored as JSON text: PostgreSQL's text refuses a NUL, and UTF-8 has no lone surrogates, so a raw text could
  * make the append fail that contains it. Private to this room.
  */
-import { Schema } from "effect"
+import { Result, Schema } from "effect"
 import { ConversationMessage } from "../../../src/conversation/Conversation.ts"
 import type { AnswerMessage } from "../../../src/run/Projection.ts"
 
@@ -47,3 +47,25 @@ export const traceMember = (column: string): string => textMember(column, "trace
 /** The agent, the member after the trace's id in the same object, as JSON text. */
 export const agentMember = (column: string): string =>
   textMember(column, "agent", `^\\{"trace_id":${json_text},`)
+
+/** SQL condition for a task that stands in place of another. An index has it. */
+export const is_branch = `trace_id LIKE '{%"branch":{"replaces":%'`
+
+/**
+ * SQL expression for the agent that the message of a task `t` went to; NULL = that of its address. A text that is not an object is
+ * only the id of a trace.
+ */
+export const agent_said = `CASE WHEN t.trace_id LIKE '{%' THEN trim('"' FROM ${agentMember("t.trace_id")}) END`
+
+/** SQL expression for the text of a message, as JSON text, without what else an answer says. */
+export const saidMember = (column: string): string =>
+  `CASE WHEN ${column} LIKE '{%' THEN ${textMember(column, "content")} ELSE ${column} END`
+
+/** The text whose JSON begins so. An escape that was cut is left out; what is no JSON string gives an empty text. */
+export const beginningIn = (json: string): string => {
+  const whole = json.replace(/^"((?:[^"\\]|\\(?:u[0-9a-fA-F]{4}|[^u]))*)[^]*$/, '"$1"')
+  return Result.getOrElse(
+    Result.try(() => String(JSON.parse(whole))),
+    () => ""
+  )
+}

@@ -4,6 +4,7 @@
  */
 import type { Append } from "../../../services/RunJournal.ts"
 import type { Approval } from "../../../src/approval/Approval.ts"
+import type { BudgetAccount } from "../../../src/cost/Budget.ts"
 import { canonical } from "../../../src/value/Canonical.ts"
 import type { CostEntry, Projection, RequestedApproval } from "../../../src/run/Projection.ts"
 import { project } from "../../../src/run/Projection.ts"
@@ -70,6 +71,12 @@ const costRow = ({ by, currency, offset, usage, ...entry }: CostEntry) => ({
   reasoning_tokens: usage.reasoning_tokens ?? 0
 })
 
+/** The columns of a budget's account. */
+export const accountRow = ({ holder, ...account }: BudgetAccount) => ({
+  ...account,
+  holder: JSON.stringify(holder)
+})
+
 /** Whether the append writes, beside its events, at most the end of a run and answers to questions. */
 const isOnlyEndOrAnswers = ({ costs, known, requested, unknown }: Projection): boolean =>
   requested.length === 0 && costs.length === 0 && known.length === 0 && unknown.length === 0
@@ -82,10 +89,10 @@ const answeredRows = (
   { answered }: Projection,
   at: number
 ): ReadonlyArray<AnsweredQuestion> | undefined =>
-  some(answered, ({ by, decision, id, status }) => ({
+  some(answered, ({ by, decision, id, status, via }) => ({
     id,
     status: approvalCode(status),
-    answer: canonical({ decided_at: at, decided_by: by, decision })
+    answer: canonical({ decided_at: at, decided_by: by, decided_via: via, decision })
   }))
 
 const endingOf = ({ answer, task }: Projection): Ending | undefined =>
@@ -107,11 +114,13 @@ const endingOf = ({ answer, task }: Projection): Ending | undefined =>
  * - `answer`: the assistant's message, which goes to the conversation.
  * - `costs`: what turns and tools spent.
  * - `known`: calls whose outcome is no longer unknown. `unknown`: calls whose outcome became unknown.
+ * - `took`: what is settled in budgets.
  */
 const projectionText = (
   { answer, costs, known, requested, task, unknown }: Projection,
   answered: ReadonlyArray<AnsweredQuestion> | undefined,
-  isOver: boolean
+  isOver: boolean,
+  took: Append["took"]
 ): string =>
   JSON.stringify({
     asked: some(requested, approvalRow),
@@ -125,7 +134,11 @@ const projectionText = (
     unknown: some(unknown, ({ call, tool }) => ({
       call: JSON.stringify(call),
       tool: JSON.stringify(tool)
-    }))
+    })),
+    took: took && {
+      settled: took.settled,
+      charged: took.charged.map(({ account, ...charge }) => ({ ...charge, ...accountRow(account) }))
+    }
   })
 
 /** Encodes an append. Throws a RangeError where an event is not JSON. */
@@ -137,13 +150,13 @@ export const encodeAppend = (append: Append, at: number): EncodedAppend => {
   for (const { payload } of events) size += payload.length
   const isOver = status >= run_over
   const answered = answeredRows(projected, at)
-  const isOnly = isOnlyEndOrAnswers(projected)
+  const isOnly = append.took === undefined && isOnlyEndOrAnswers(projected)
   const isOnlyEnd = isOnly && answered === undefined
   const ending = isOver && isOnlyEnd ? endingOf(projected) : undefined
   const answers = !isOver && isOnly && projected.task === undefined ? answered : undefined
   const projection = () =>
     isOver || !isOnlyEnd || projected.task !== undefined
-      ? projectionText(projected, answered, isOver)
+      ? projectionText(projected, answered, isOver, append.took)
       : null
   // Appends to one run never share a batch: the first would make the second stale.
   return { lane: append.run, size, append, at, status, events, ending, answers, projection }

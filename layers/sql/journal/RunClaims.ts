@@ -146,7 +146,36 @@ export const setNeeds = (sql: SqlClient.SqlClient, run: RunId, needs: ReadonlyAr
     needs
   ])
 
-type Leases = "heartbeat" | "release" | "recoverable" | "adopt" | "handOver"
+type Leases = "heartbeat" | "release" | "recoverable" | "answerable" | "adopt" | "handOver"
+
+/** Open runs of the address of `d` that came before it. `OFFSET 0` behind it makes the search a probe of an index. */
+const earlier = `FROM troupe.run_details o WHERE o.tenant = d.tenant AND o.agent = d.agent
+  AND o.address_key = d.address_key AND o.open AND o.ordinal < d.ordinal`
+
+/** The same with their heads `e`. */
+const earlierRun = earlier.replace("o WHERE", "o JOIN troupe.runs e ON e.run_id = o.run_id WHERE")
+
+/** Runs with work to do whose owner has no lease or is the process itself, in their turns. */
+const workFor = (
+  sql: SqlClient.SqlClient,
+  [owner, limit, hosted, ...more]: readonly [
+    owner: string,
+    limit: number,
+    hosted: ReadonlyArray<Need>,
+    ...more: ReadonlyArray<unknown>
+  ],
+  where: string
+) =>
+  readableHeads(
+    sql.unsafe(
+      `SELECT ${head_columns}, ${turn}
+       FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
+       WHERE ${hosted_by("$3::text[]")} AND r.status > ${run_parked} AND r.status < ${run_over}
+         AND (d.owner = $1::text OR ${no_owner}) AND ${where}
+       ORDER BY turn, d.created_at, d.run_id LIMIT $2::int4`,
+      [owner, Math.min(limit, runs_max), hosted, ...more]
+    )
+  )
 
 export const leases = (
   sql: SqlClient.SqlClient,
@@ -163,19 +192,15 @@ export const leases = (
     ),
   release: (owner) =>
     done(sql.unsafe(`DELETE FROM troupe.processes WHERE owner = $1::text`, [owner])),
-  // `OFFSET 0` makes the search for an earlier run a probe of an index. As a join it may read all open runs for each run.
   recoverable: (owner, hosted, limit) =>
-    readableHeads(
-      sql.unsafe(
-        `SELECT ${head_columns}, ${turn}
-         FROM troupe.runs r JOIN troupe.run_details d ON d.run_id = r.run_id
-         WHERE ${hosted_by("$3::text[]")} AND r.status > ${run_parked} AND r.status < ${run_over}
-           AND (d.owner = $1::text OR ${no_owner}) AND NOT EXISTS (
-           SELECT FROM troupe.run_details o WHERE o.tenant = d.tenant AND o.agent = d.agent
-             AND o.address_key = d.address_key AND o.open AND o.ordinal < d.ordinal OFFSET 0)
-         ORDER BY turn, d.created_at, d.run_id LIMIT $2::int4`,
-        [owner, Math.min(limit, runs_max), hosted]
-      )
+    workFor(sql, [owner, limit, hosted], `NOT EXISTS (SELECT ${earlier} OFFSET 0)`),
+  // Where the first run is parked no other of the address is, because a run that answers beside it waits for nobody.
+  answerable: (owner, agents, hosted, limit) =>
+    workFor(
+      sql,
+      [owner, limit, hosted, agents],
+      `d.agent = ANY($4::text[]) AND EXISTS (SELECT ${earlierRun} AND e.status = ${run_parked} OFFSET 0)
+         AND NOT EXISTS (SELECT ${earlierRun} AND e.status <> ${run_parked} OFFSET 0)`
     ),
   // A run that another process is writing is skipped and not waited for. Turns are counted before the rows are locked, because a
   // query with a window function cannot lock them; the owner is checked again under the lock.

@@ -10,14 +10,16 @@ import { ApprovalRecords, isOfKind } from "../../../services/ApprovalRecords.ts"
 import { StoreError } from "../../../services/StoreError.ts"
 import { Approval } from "../../../src/approval/Approval.ts"
 import { marksOf } from "../../../src/approval/ShownApproval.ts"
-import { ApprovalId, Tenant } from "../../../src/value/Ids.ts"
-import { isObject } from "../../../src/value/PlainObject.ts"
+import { AgentName, ApprovalId, ConversationId, Tenant } from "../../../src/value/Ids.ts"
+import { defined, isObject } from "../../../src/value/PlainObject.ts"
 import type { Question } from "../../../src/run/RunEvent.ts"
 import { ApprovalCode, approvalCode, approvalStatus, run_quarantined, run_parked } from "./Codes.ts"
 import { eventIn, parsedJson } from "./RunRows.ts"
-import { readablePage } from "../engine/DecodedRows.ts"
+import { readablePage, rowReader } from "../engine/DecodedRows.ts"
+import { agent_said } from "../engine/StoredText.ts"
+import { Sender, senderOf } from "./SqlTaskStore.ts"
 import * as GroupedReads from "../engine/GroupedReads.ts"
-import { toStoreError } from "../engine/SqlFailure.ts"
+import { orStoreError, toStoreError } from "../engine/SqlFailure.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
 
 const page_max = 500
@@ -41,7 +43,11 @@ const MarkedRow = Schema.Struct({
   run_tenant: Schema.NullOr(Tenant),
   quarantined: Schema.Boolean,
   /** The requests of its run that contain its id, as JSON texts; empty unless the record is pending. */
-  requests: Schema.Array(Schema.String)
+  requests: Schema.Array(Schema.String),
+  /** Of the run's task; null where there is none. */
+  conversation: Schema.NullOr(ConversationId),
+  asked_by: Schema.NullOr(Schema.fromJsonString(Sender)),
+  agent: Schema.NullOr(AgentName)
 })
 type MarkedRow = typeof MarkedRow.Type
 
@@ -53,13 +59,21 @@ const stored = "a.id, a.tenant, a.status, a.payload, a.answer"
 const marked = `${stored}, r.tenant AS run_tenant,
   coalesce(r.status >= ${run_quarantined + run_parked}, false) AS quarantined,
   ARRAY(SELECT e.payload FROM troupe.run_pairs e WHERE a.status = 0 AND e.run_id = a.run_id
-    AND e.type IN ('ApprovalRequested', 'ClientRequested') AND strpos(e.payload, a.id::text) > 0 ORDER BY e.seq LIMIT ${requests_max}) AS requests`
-const records = "(troupe.approvals a LEFT JOIN troupe.runs r ON r.run_id = a.run_id)"
+    AND e.type IN ('ApprovalRequested', 'ClientRequested') AND strpos(e.payload, a.id::text) > 0 ORDER BY e.seq LIMIT ${requests_max}) AS requests,
+  t.conversation, t.by AS asked_by, t.agent`
+const records = `(troupe.approvals a LEFT JOIN troupe.runs r ON r.run_id = a.run_id LEFT JOIN LATERAL (
+  SELECT t.conversation, t.by, coalesce(${agent_said}, t.agent) AS agent FROM troupe.agent_tasks t WHERE t.id = a.run_id OFFSET 0) t ON true)`
 const by_ids = `SELECT ${stored} FROM troupe.approvals a WHERE a.id = ANY ($1::text[]::uuid[])`
 const by_ids_of_tenant = `SELECT ${marked} FROM ${records} WHERE a.id = ANY ($1::text[]::uuid[]) AND a.tenant = $2::text`
 const pending = approvalCode("pending")
 
 const decode = Schema.decodeUnknownOption(Approval)
+const next_expiry = `SELECT min(expires_at)::float8 AS expires_at FROM troupe.approvals
+  WHERE status = ${pending} AND expires_at > $1::int8`
+const readExpiry = rowReader(
+  Schema.Struct({ expires_at: Schema.NullOr(Schema.Number) }),
+  "ends of questions"
+)
 const decodeStored = Schema.decodeUnknownOption(StoredRow)
 const decodeMarked = Schema.decodeUnknownOption(MarkedRow)
 
@@ -92,7 +106,13 @@ const storedIn = (found: unknown): Approval | undefined => {
 const markedIn = (found: unknown): Approval | undefined => {
   const row = Option.getOrUndefined(decodeMarked(found))
   const record = row && approvalOf(row)
-  return row && record && { ...record, ...marks(row, record) }
+  return row && record && { ...record, ...marks(row, record), ...originOf(row) }
+}
+
+const originOf = ({ agent, asked_by, conversation }: MarkedRow): Partial<Approval> => {
+  if (agent === null || asked_by === null || conversation === null) return {}
+  const { by, via } = senderOf(asked_by)
+  return { agent, conversation, asked_by: by, ...defined({ asked_via: via }) }
 }
 
 /** The event among these texts that requests the approval, if there is one. */
@@ -233,7 +253,12 @@ const make = Effect.gen(function* () {
           toStoreError
         ),
         (rows) => readable(rows, storedIn)
-      )
+      ),
+    nextExpiry: (now) =>
+      Effect.mapBoth(readExpiry(sql, next_expiry, [now]), {
+        onSuccess: ([row]) => row?.expires_at ?? undefined,
+        onFailure: orStoreError
+      })
   })
 })
 

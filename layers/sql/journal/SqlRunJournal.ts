@@ -115,7 +115,7 @@ const transacting =
     run: RunId,
     fence: Fence,
     body: Effect.Effect<A, E, R>,
-    record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "parkable">
+    record: (exit: Exit.Exit<A, E>) => Pick<Append, "events" | "status" | "parkable" | "took">
   ): Effect.Effect<void, StaleAppend | FencedOff | JournalError, R> =>
     Effect.gen(function* () {
       const head = yield* find(sql, run, "FOR UPDATE OF r")

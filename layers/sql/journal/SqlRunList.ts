@@ -24,7 +24,7 @@ import {
 import { letterCode } from "../engine/StoredStatus.ts"
 import { readablePage, readableRows, rowReader } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
-import { agentMember, StoredText, traceMember } from "../engine/StoredText.ts"
+import { agent_said, agentMember, StoredText, traceMember } from "../engine/StoredText.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
 import { taskOf, TaskRow } from "./SqlTaskStore.ts"
 
@@ -68,9 +68,6 @@ const readUnhosted = rowReader(
   }),
   "counts of work that no process hosts"
 )
-
-// A text that is not an object is only the id of a trace.
-const agent_said = `CASE WHEN t.trace_id LIKE '{%' THEN trim('"' FROM ${agentMember("t.trace_id")}) END`
 
 // Reads the last member of a handoff, which is canonical JSON. A row that is not readable as one counts as no handoff, so that
 // the list does not fail.

@@ -10,18 +10,36 @@ import { TaskStore } from "../../../services/TaskStore.ts"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import { TraceAndExtras } from "../../../src/delivery/AgentTask.ts"
 import { AgentName, ConversationId, RunId, Tenant } from "../../../src/value/Ids.ts"
+import { branches_max } from "../../../src/run/Branch.ts"
 import { Roles } from "../../../src/principal/Principal.ts"
 import { StoredTaskStatus } from "./Codes.ts"
 import * as TaskAcceptance from "./TaskAcceptance.ts"
 import { rowReader } from "../engine/DecodedRows.ts"
 import * as GroupedReads from "../engine/GroupedReads.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
-import { StoredText } from "../engine/StoredText.ts"
+import { is_branch, StoredText } from "../engine/StoredText.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
 
 const page_max = 500
 
-const Sender = Schema.Struct({ id: Schema.String, roles: Roles })
+/** What the column `by` says, as JSON: the sender's id, its roles where they are known, and who acted for it. */
+export const Sender = Schema.Union([
+  Schema.String,
+  Schema.Struct({
+    id: Schema.String,
+    roles: Schema.optionalKey(Roles),
+    via: Schema.optionalKey(Schema.String)
+  })
+])
+
+/** The same as members of a record. */
+export const senderOf = (
+  by: typeof Sender.Type
+): { readonly by: string; readonly roles?: Roles; readonly via?: string } => {
+  if (typeof by === "string") return { by }
+  const { id, ...more } = by
+  return { by: id, ...more }
+}
 
 /** A row of a task. Other lists of this room use it too. */
 export const TaskRow = Schema.Struct({
@@ -34,7 +52,7 @@ export const TaskRow = Schema.Struct({
   status: StoredTaskStatus,
   reason: Schema.NullOr(StoredText),
   message: StoredText,
-  by: Schema.fromJsonString(Schema.Union([Schema.String, Sender])),
+  by: Schema.fromJsonString(Sender),
   trace_id: Schema.fromJsonString(Schema.Union([Schema.String, TraceAndExtras])),
   created_at: Schema.BigInt
 })
@@ -52,7 +70,7 @@ export const taskOf = (row: typeof TaskRow.Type): AgentTask => ({
   conversation: row.conversation,
   ordinal: row.ordinal,
   message: row.message,
-  ...(typeof row.by === "string" ? { by: row.by } : { by: row.by.id, roles: row.by.roles }),
+  ...senderOf(row.by),
   ...(typeof row.trace_id === "string" ? { trace_id: row.trace_id } : row.trace_id),
   status: row.status,
   ...(row.reason === null ? undefined : { reason: row.reason }),
@@ -170,7 +188,8 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const byId = yield* getting(sql)
   const get = (id: RunId) => Effect.mapError(byId(id), orStoreError)
-  const read = yield* reading(sql, yield* TenantReads)
+  const reads = yield* TenantReads
+  const read = yield* reading(sql, reads)
   const list = yield* listing(sql)
   return TaskStore.of({
     accept: yield* TaskAcceptance.make(sql, get),
@@ -179,6 +198,18 @@ const make = Effect.gen(function* () {
     ofConversation: (tenant, conversation, after, limit) =>
       Effect.mapError(list({ tenant, conversation, after, limit }), orStoreError),
     newestOrdinal: (tenant, conversation) => newestOrdinal(sql, tenant, conversation),
+    branches: (tenant, conversation) =>
+      Effect.mapError(
+        reads.of(tenant)(
+          tasksOf(
+            sql,
+            `SELECT ${columns} FROM troupe.agent_tasks
+             WHERE tenant = $1::text AND conversation = $2::text AND ${is_branch} ORDER BY ordinal DESC LIMIT $3::int4`,
+            [tenant, conversation, branches_max]
+          )
+        ),
+        orStoreError
+      ),
     endedBefore: (tenant, conversation, ordinal, limit) =>
       Effect.mapError(
         tasksOf(

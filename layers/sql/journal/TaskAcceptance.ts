@@ -52,9 +52,9 @@ const batch_max = 128
 /** How often a task is tried alone. It is tried again where another transaction has just created its conversation. */
 const tries_max = 3
 
-/** The column `by`: only the sender's id if its roles are not known, otherwise an object with id and roles. */
-const senderText = ({ by, roles }: NewTask): string =>
-  JSON.stringify(roles === undefined ? by : { id: by, roles })
+/** The column `by`: only the sender's id if no more is known, otherwise an object with its roles and who acts for it. */
+const senderText = ({ by, roles, via }: NewTask): string =>
+  JSON.stringify(roles === undefined && via === undefined ? by : { id: by, roles, via })
 
 /**
  * The column `trace_id`: only the id of the trace if the message has only a text, otherwise an object, in which statements look for
@@ -70,15 +70,15 @@ const traceText = (task: NewTask): string => {
 const textOf = (value: string | undefined): string =>
   value === undefined ? "" : JSON.stringify(value)
 
-/** How many tasks of the address may wait, not counting the new one. */
-const roomOf = ({ reject_when_busy, waiting_max }: NewTask): number =>
-  reject_when_busy ? Math.min(waiting_max, 1) : waiting_max
+/** How many tasks of the address may wait, not counting the new one; -1: the conversation has to be new. */
+const roomOf = ({ must_begin, reject_when_busy, waiting_max }: NewTask): number =>
+  must_begin === true ? -1 : reject_when_busy ? Math.min(waiting_max, 1) : waiting_max
 
 // Times are passed as text, because the two engines encode arrays of numbers beyond int4 differently.
 const statement = `SELECT place, outcome, ordinal, begun, held, waiting, earlier FROM troupe.accept_messages(
   $1::text[]::uuid[], $2::text[]::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
   $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::int4[], $16::text[]::int8[], $17::text[], $18::text[],
-  $19::text[], $20::text[], $21::text[], $22::text[]::int8[], $23)`
+  $19::text[], $20::text[], $21::text[], $22::text[]::int8[], $23::text[], $24::text[], $25::text[], $26)`
 
 const columnsOf = (batch: ReadonlyArray<Wanted>, waits: boolean): ReadonlyArray<unknown> => {
   const tasks = batch.map(({ task }) => task)
@@ -105,6 +105,9 @@ const columnsOf = (batch: ReadonlyArray<Wanted>, waits: boolean): ReadonlyArray<
     batch.map(({ texts }) => texts[1]),
     tasks.map(({ claim }) => claim?.owner ?? ""),
     batch.map(({ at, task }) => String(at + (task.claim?.lease_ms ?? 0))),
+    tasks.map(({ title }) => textOf(title)),
+    tasks.map(({ metadata }) => (metadata === undefined ? "" : JSON.stringify(metadata))),
+    tasks.map(({ imported }) => textOf(imported?.answer || undefined)),
     waits
   ]
 }
@@ -129,6 +132,7 @@ const created = ({ at, task }: Wanted, { begun, ordinal }: AcceptanceRow): Agent
   message: task.message,
   by: task.by,
   ...(task.roles === undefined ? undefined : { roles: task.roles }),
+  ...(task.via === undefined ? undefined : { via: task.via }),
   trace_id: task.trace_id,
   ...extrasOf(task),
   status: begun ? "processing" : "pending",
@@ -149,6 +153,9 @@ const textsOf = ({ claim }: NewTask) => {
 
 const conflict = ({ idempotency_key = "" }: NewTask) =>
   new IdempotencyConflict({ key: idempotency_key })
+
+const taken = ({ address: { agent }, conversation }: NewTask) =>
+  new AddressConflict({ conversation, agent })
 
 const taskGone = new StoreError({ message: "the task of this idempotency key is gone" })
 
@@ -174,12 +181,10 @@ const answerOf = Effect.fnUntraced(function* (
     case "other_message":
       return yield* conflict(task)
     case "other_address":
-      return yield* new AddressConflict({
-        conversation: task.conversation,
-        agent: task.address.agent
-      })
+      return yield* taken(task)
     case "full": {
-      const { reject_when_busy, waiting_max } = task
+      const { must_begin, reject_when_busy, waiting_max } = task
+      if (must_begin === true) return yield* taken(task)
       const address = addressKey(task.address)
       if (reject_when_busy && (row.waiting ?? 0) > 0) return yield* new AgentBusy({ address })
       return yield* new MailboxFull({ address, waiting_max })

@@ -123,6 +123,9 @@ const conversation_statements = [
   `DELETE FROM troupe.channel_bindings b USING unnest($1::text[], $2::text[]) AS w(id, tenant)
    WHERE b.conversation = w.id AND b.tenant = w.tenant
      AND NOT EXISTS (SELECT FROM troupe.agent_tasks t WHERE t.tenant = w.tenant AND t.conversation = w.id)`,
+  `DELETE FROM troupe.budget_accounts b USING unnest($1::text[], $2::text[]) AS w(id, tenant)
+   WHERE b.holder = to_json(w.id)::text AND b.tenant = w.tenant AND b.scope = 'conversation'
+     AND NOT EXISTS (SELECT FROM troupe.agent_tasks t WHERE t.tenant = w.tenant AND t.conversation = w.id)`,
   `DELETE FROM troupe.conversations c USING unnest($1::text[], $2::text[]) AS w(id, tenant)
    WHERE c.id = w.id AND c.tenant = w.tenant
      AND NOT EXISTS (SELECT FROM troupe.agent_tasks t WHERE t.tenant = w.tenant AND t.conversation = w.id)`

@@ -15,6 +15,7 @@ import * as RunExport from "../archive/RunExport.ts"
 import { rowReader } from "../engine/DecodedRows.ts"
 import * as ExpiredRuns from "./ExpiredRuns.ts"
 
+/** How long ended runs and records are kept, and where they are archived. */
 export interface RetentionOptions {
   /** How long a run is kept after its end, in ms: journal, messages, questions, files, its records. Absent = 90 days. */
   readonly runs_ms?: number

@@ -56,7 +56,11 @@ const readOr = (text: string): Schema.Json => Option.getOrElse(decodeJson(text),
 
 const senderWithout = (by: unknown, eraser: RunEraser): unknown =>
   typeof by === "object" && by !== null && "id" in by
-    ? { ...by, id: markText(eraser, String(by.id)) }
+    ? {
+        ...by,
+        id: markText(eraser, String(by.id)),
+        ...("via" in by && { via: markText(eraser, String(by.via)) })
+      }
     : markText(eraser, String(by))
 
 /**
@@ -151,7 +155,7 @@ const markedContent = (content: string, eraser: RunEraser): string => {
 /** The tables whose rows of a run are deleted. */
 const deletions = ["approvals", "call_records"]
 
-const eraseLot = Effect.fnUntraced(function* (
+export const eraseLot = Effect.fnUntraced(function* (
   erasing: Erasing,
   conversation: string,
   runs: ReadonlyArray<RunId>
@@ -181,7 +185,7 @@ const eraseLot = Effect.fnUntraced(function* (
  * Erases the rest of a conversation that is the subject's, after its runs. It gets another name if its own name contains the
  * subject.
  */
-const eraseConversation = Effect.fnUntraced(function* (
+export const eraseConversation = Effect.fnUntraced(function* (
   erasing: Erasing,
   { address_key, conversation }: OwnedConversation
 ) {
@@ -197,7 +201,7 @@ const eraseConversation = Effect.fnUntraced(function* (
   )
   const begun_by = found?.begun_by == null ? null : String(readOr(found.begun_by))
   yield* sql.unsafe(
-    `UPDATE troupe.conversations SET begun_by = $3::text WHERE id = $2::text AND tenant = $1::text`,
+    `UPDATE troupe.conversations SET begun_by = $3::text, title = NULL, metadata = NULL WHERE id = $2::text AND tenant = $1::text`,
     [tenant, conversation, begun_by === null ? null : JSON.stringify(markText(eraser, begun_by))]
   )
   counts.add("conversations", 1)
@@ -219,7 +223,7 @@ const eraseConversation = Effect.fnUntraced(function* (
   }
 })
 
-const eraseLots = Effect.fnUntraced(function* (
+export const eraseLots = Effect.fnUntraced(function* (
   erasing: Erasing,
   conversation: string,
   runs: ReadonlyArray<RunId>

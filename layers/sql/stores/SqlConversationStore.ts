@@ -6,52 +6,25 @@ import { SqlClient } from "effect/sql"
 import type { SqlConnection } from "effect/sql"
 import { ConversationStore } from "../../../services/ConversationStore.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
-import type { Conversation, ConversationMessage } from "../../../src/conversation/Conversation.ts"
-import { InitiatedBy, MessageRole } from "../../../src/conversation/Conversation.ts"
+import type { ConversationMessage } from "../../../src/conversation/Conversation.ts"
+import { MessageRole } from "../../../src/conversation/Conversation.ts"
 import { Part } from "../../../src/conversation/Part.ts"
-import { AgentName, ConversationId, RunId, Tenant } from "../../../src/value/Ids.ts"
+import { ConversationId, RunId, Tenant } from "../../../src/value/Ids.ts"
 import { readablePage, readableRows, rowDecoder } from "../engine/DecodedRows.ts"
 import * as GroupedReads from "../engine/GroupedReads.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
-import { StoredAnswer, StoredText } from "../engine/StoredText.ts"
+import { StoredAnswer } from "../engine/StoredText.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
+import * as ConversationList from "./ConversationList.ts"
+import { columns, conversationOf, ConversationRow } from "./ConversationRows.ts"
 
 const page_max = 500
 
-const ConversationRow = Schema.Struct({
-  id: ConversationId,
-  tenant: Tenant,
-  agent: AgentName,
-  address_key: ConversationId,
-  initiated_by: InitiatedBy,
-  trigger_event_id: Schema.NullOr(StoredText),
-  begun_by: Schema.NullOr(StoredText),
-  created_at: Schema.BigInt
-})
-const decodeConversations = readableRows(ConversationRow, "conversations")
 /** Conversation rows with the place, from 1, of the key that each belongs to. */
 const decodePlaced = rowDecoder(
   Schema.Struct({ place: Schema.Int, ...ConversationRow.fields }),
   "conversations"
 )
-
-const columns =
-  "id, tenant, agent, address_key, initiated_by, trigger_event_id, begun_by, created_at"
-
-const conversationOf = ({
-  address_key,
-  agent,
-  begun_by,
-  created_at,
-  trigger_event_id,
-  ...row
-}: typeof ConversationRow.Type): Conversation => ({
-  ...row,
-  address: { agent, key: address_key },
-  ...(trigger_event_id === null ? undefined : { trigger_event_id }),
-  ...(begun_by === null ? undefined : { begun_by }),
-  created_at: Number(created_at)
-})
 
 /** The most keys in one statement. */
 const batch_max = 128
@@ -119,6 +92,7 @@ const MessageRow = Schema.Struct({
   tool_calls: Schema.NullOr(Schema.fromJsonString(Schema.Array(Schema.Json))),
   run_id: Schema.NullOr(RunId),
   said: Schema.NullOr(Schema.fromJsonString(SaidParts)),
+  superseded: Schema.optionalKey(Schema.Boolean),
   created_at: Schema.BigInt
 })
 const decodeMessages = readableRows(MessageRow, "messages of a conversation")
@@ -128,6 +102,7 @@ const messageOf = ({
   created_at,
   run_id,
   said,
+  superseded,
   tool_calls,
   ...row
 }: typeof MessageRow.Type): ConversationMessage => ({
@@ -136,41 +111,25 @@ const messageOf = ({
   ...(said?.parts === undefined ? undefined : { parts: said.parts }),
   ...(tool_calls === null ? undefined : { tool_calls }),
   ...(run_id === null ? undefined : { run_id }),
+  ...(superseded === true && { superseded }),
   created_at: Number(created_at)
 })
-
-/**
- * A page of a tenant's conversations. `tenant || ''` is how the indexes of lists have the tenant: the planner does not choose
- * them where it looks for a single conversation.
- */
-const listed = (
-  sql: SqlClient.SqlClient,
-  tenant: Tenant,
-  limit: number,
-  after: string | undefined,
-  begun_by: string | undefined
-) => {
-  const params: Array<unknown> = [tenant, limit]
-  const conditions = ["tenant || '' = $1::text"]
-  if (after !== undefined) {
-    conditions.push(`(created_at, position) < (SELECT p.created_at, p.position
-      FROM troupe.conversations p WHERE p.id = $${params.push(after)}::text AND p.tenant = $1::text)`)
-  }
-  if (begun_by !== undefined) {
-    conditions.push(`begun_by = $${params.push(JSON.stringify(begun_by))}::text`)
-  }
-  return sql.unsafe<SqlConnection.Row>(
-    `SELECT ${columns} FROM troupe.conversations WHERE ${conditions.join(" AND ")}
-     ORDER BY created_at DESC, position DESC LIMIT $2::int4`,
-    params
-  )
-}
 
 const messages_statement = `SELECT m.conversation, m.seq, m.role, m.content, m.channel_origin, m.tool_calls, m.run_id, m.created_at,
     t.trace_id AS said
   FROM troupe.conversation_messages m LEFT JOIN troupe.agent_tasks t
     ON m.role = 'user' AND t.id = m.run_id AND t.trace_id LIKE '{%"parts":%'
   WHERE m.conversation = $1::text AND m.tenant = $2::text AND m.seq > $3::int4 ORDER BY m.seq LIMIT $4::int4`
+
+/** As above, where some messages stand in place of others: $5 and $6 are the stretches of the current branch. */
+const branch_statement = `SELECT * FROM (
+    SELECT m.conversation, m.seq, m.role, m.content, m.channel_origin, m.tool_calls, m.run_id, m.created_at,
+      CASE WHEN m.role = 'user' AND t.trace_id LIKE '{%"parts":%' THEN t.trace_id END AS said,
+      t.ordinal IS NOT NULL AND NOT EXISTS (SELECT FROM unnest($5::int4[], $6::int4[]) AS s(first, last)
+        WHERE t.ordinal BETWEEN s.first AND s.last) AS superseded
+    FROM troupe.conversation_messages m LEFT JOIN troupe.agent_tasks t ON t.id = m.run_id
+    WHERE m.conversation = $1::text AND m.tenant = $2::text AND m.seq > $3::int4) m
+  WHERE $7::bool OR NOT superseded ORDER BY seq LIMIT $4::int4`
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -180,26 +139,34 @@ const make = Effect.gen(function* () {
   return ConversationStore.of({
     get: (tenant, id) => Effect.mapError(get({ tenant, id }), orStoreError),
     read: (tenant, id) => Effect.mapError(read({ tenant, id }), orStoreError),
-    list: (tenant, limit, after, begun_by) =>
-      readablePage<Conversation, string, StoreError, never>({
-        limit: Math.min(limit, page_max),
-        after,
-        rowsOf: (behind, most) =>
-          Effect.mapError(
-            reads.of(tenant)(listed(sql, tenant, most, behind, begun_by)),
-            orStoreError
-          ),
-        read: (rows) => Effect.map(decodeConversations(rows), (all) => all.map(conversationOf)),
-        keyOf: (row) => row["id"]
-      }),
-    messages: (tenant, id, after, limit) =>
+    list: ConversationList.make(sql, reads),
+    change: (tenant, id, { metadata, title }) =>
+      Effect.mapBoth(
+        sql.unsafe(
+          `UPDATE troupe.conversations SET title = coalesce($3::text, title), metadata = coalesce($4::text, metadata)
+           WHERE id = $2::text AND tenant = $1::text AND NOT deleted RETURNING 1 AS changed`,
+          [tenant, id, ...[title, metadata].map((each) => each && JSON.stringify(each))]
+        ),
+        { onSuccess: (rows) => rows.length > 0, onFailure: orStoreError }
+      ),
+    messages: (tenant, id, after, limit, shown) =>
       readablePage<ConversationMessage, number, StoreError, never>({
         limit: Math.min(limit, page_max),
         after,
         rowsOf: (behind, most) =>
           Effect.mapError(
             reads.of(tenant)(
-              sql.unsafe<SqlConnection.Row>(messages_statement, [id, tenant, behind, most])
+              shown === undefined
+                ? sql.unsafe<SqlConnection.Row>(messages_statement, [id, tenant, behind, most])
+                : sql.unsafe<SqlConnection.Row>(branch_statement, [
+                    id,
+                    tenant,
+                    behind,
+                    most,
+                    shown.current.map(({ first }) => first),
+                    shown.current.map(({ last }) => last),
+                    shown.others
+                  ])
             ),
             orStoreError
           ),

@@ -10,6 +10,7 @@ import type { PoolerUnusable } from "../engine/PoolerUnusable.ts"
 import * as SqlRows from "../engine/SqlRows.ts"
 import * as SqlApprovalRecords from "../journal/SqlApprovalRecords.ts"
 import * as SqlBlobStore from "./SqlBlobStore.ts"
+import * as SqlBudgetLedger from "./SqlBudgetLedger.ts"
 import * as SqlConversationStore from "./SqlConversationStore.ts"
 import * as SqlCostLedger from "./SqlCostLedger.ts"
 import * as SqlMemoryStore from "./SqlMemoryStore.ts"
@@ -34,6 +35,7 @@ export const layer: Layer.Layer<Stores, StartError, SqlClient.SqlClient | SqlNot
   Layer.mergeAll(
     SqlRunJournal.layer,
     SqlRunList.layer,
+    SqlBudgetLedger.layer,
     SqlCostLedger.layer,
     Stored.layer,
     SqlApprovalRecords.layer,

@@ -2,7 +2,7 @@
  * Erases subjects in SQL. First it erases the rows that are found by the ids of the subject's runs, then the runs, then what
  * names the subject, and last what was added meanwhile. An erasure that is interrupted at any point is completed by repeating it.
  */
-import { createHmac, randomBytes, randomUUID } from "node:crypto"
+import { randomUUID } from "node:crypto"
 import { Clock, Effect, Layer, Schema } from "effect"
 import type { Scope } from "effect"
 import { SqlClient } from "effect/sql"
@@ -21,6 +21,7 @@ import {
 import { subjectEraser } from "../../../src/erasure/SubjectEraser.ts"
 import type { RunId } from "../../../src/value/Ids.ts"
 import { ConversationId, Tenant } from "../../../src/value/Ids.ts"
+import { defined } from "../../../src/value/PlainObject.ts"
 import { listenIn } from "../../../src/value/Listeners.ts"
 import { readablePage, readableRows } from "../engine/DecodedRows.ts"
 import { ErasedBytes } from "../engine/ErasedBytes.ts"
@@ -30,7 +31,9 @@ import { TenantReads } from "../engine/TenantReads.ts"
 import { eraseMemories, eraseMemoriesOf } from "./MemoryErasure.ts"
 import type { Erasing } from "./ConversationErasure.ts"
 import { eraseNamed, eraseOwned } from "./ConversationErasure.ts"
+import * as ConversationDeletion from "./ConversationDeletion.ts"
 import { ErasedCounts } from "./ErasedCounts.ts"
+import { beginRecord, keyedDigest } from "./ErasureRecords.ts"
 import { findNamed } from "./NamedRuns.ts"
 import type { Owned } from "./OwnedRuns.ts"
 import { activeRuns, findOwned } from "./OwnedRuns.ts"
@@ -46,9 +49,8 @@ const page_max = 500
 
 /** The eraser of a subject and its random key. The key is given only in the report and is not stored. */
 const eraserOf = (subject: string) => {
-  const key = randomBytes(32)
-  const digest = (text: string) => createHmac("sha256", key).update(text).digest("hex")
-  return { key: key.toString("hex"), eraser: subjectEraser(subject, digest) }
+  const { digest, key } = keyedDigest()
+  return { key, eraser: subjectEraser(subject, digest) }
 }
 
 const decodeRecords = readableRows(
@@ -56,7 +58,9 @@ const decodeRecords = readableRows(
     id: ErasureId,
     tenant: Tenant,
     subject: Schema.String,
+    of_what: Schema.NullOr(Schema.Literal("conversation")),
     by: Schema.fromJsonString(Schema.String),
+    via: Schema.NullOr(Schema.fromJsonString(Schema.String)),
     at: Schema.Number,
     ended_at: Schema.NullOr(Schema.Number),
     erased: Schema.fromJsonString(ErasureRecord.fields.erased)
@@ -64,7 +68,7 @@ const decodeRecords = readableRows(
   "erasures"
 )
 
-const columns = `e.id::text AS id, e.tenant, e.subject, e.by, e.at::float8 AS at, e.ended_at::float8 AS ended_at, e.erased`
+const columns = `e.id::text AS id, e.tenant, e.subject, e.of_what, e.by, e.via, e.at::float8 AS at, e.ended_at::float8 AS ended_at, e.erased`
 
 type Sql = SqlClient.SqlClient
 
@@ -133,34 +137,18 @@ const erasing = (sql: Sql, blobs: BlobStore["Service"], bytes: ErasedBytes, tell
   Effect.fn("SubjectErasure.erase")(function* ({ by, subject, tenant }: ErasureRequest) {
     const { eraser, key } = eraserOf(subject)
     const counts = new ErasedCounts()
-    const id = ErasureId.make(randomUUID())
-    const at = yield* Clock.currentTimeMillis
-    const digest = eraser.digest(subject)
-    yield* sql.unsafe(
-      `INSERT INTO troupe.erasures (id, tenant, subject, by, at) VALUES ($1::text::uuid, $2::text, $3::text, $4::text, $5::int8)`,
-      [id, tenant, digest, JSON.stringify(by), at]
-    )
-    const end = Effect.fnUntraced(function* (ended_at: number | null) {
-      yield* sql.unsafe(
-        `UPDATE troupe.erasures SET ended_at = $2::int8, erased = $3::text WHERE id = $1::text::uuid`,
-        [id, ended_at, JSON.stringify(counts.all)]
-      )
-    })
+    const record = yield* beginRecord(sql, { tenant, by, subject: eraser.digest(subject), counts })
     const waiting = yield* Effect.tapError(
       Effect.scoped(
         eraseAll({ sql, blobs, tenant, subject, eraser, counts, tell, begin: bytes.begin })
       ),
-      () => Effect.ignore(end(null))
+      () => Effect.ignore(record.end(null))
     )
     const found = yield* scanTables(sql, tenant, subject)
     const ended_at = yield* Clock.currentTimeMillis
-    yield* end(ended_at)
+    yield* record.end(ended_at)
     const report: ErasureReport = {
-      id,
-      tenant,
-      subject: digest,
-      by,
-      at,
+      ...record.begun,
       ended_at,
       key,
       waiting,
@@ -173,9 +161,17 @@ const erasing = (sql: Sql, blobs: BlobStore["Service"], bytes: ErasedBytes, tell
 
 const recordOf = ({
   ended_at,
+  of_what,
+  via,
   ...row
-}: { readonly ended_at: number | null } & Omit<ErasureRecord, "ended_at">): ErasureRecord =>
-  ended_at === null ? row : { ...row, ended_at }
+}: Effect.Success<ReturnType<typeof decodeRecords>>[number]): ErasureRecord => ({
+  ...row,
+  ...defined({
+    ended_at: ended_at ?? undefined,
+    of: of_what ?? undefined,
+    via: via ?? undefined
+  })
+})
 
 const listing =
   (sql: Sql, reads: TenantReads["Service"]): SubjectErasure["Service"]["list"] =>
@@ -204,6 +200,7 @@ const make = Effect.gen(function* () {
   const blobs = yield* BlobStore
   const reads = yield* TenantReads
   const notify = yield* SqlNotify
+  const bytes = yield* ErasedBytes
   const self = randomUUID()
   const listeners = new Set<(erased: ErasedConversation | undefined) => void>()
   const call = (erased: ErasedConversation | undefined) => {
@@ -224,7 +221,8 @@ const make = Effect.gen(function* () {
       ])
     ).pipe(Effect.asVoid)
   return SubjectErasure.of({
-    erase: erasing(sql, blobs, yield* ErasedBytes, tell),
+    erase: erasing(sql, blobs, bytes, tell),
+    eraseConversation: ConversationDeletion.make({ sql, blobs, tell, begin: bytes.begin }),
     list: listing(sql, reads),
     onErased: (listener) => listenIn(listeners, listener)
   })

@@ -47,6 +47,10 @@ interface Swept {
 /** The condition that the row's run is over: a run that is not over keeps what it needs to continue. */
 const is_over = "NOT EXISTS (SELECT FROM troupe.runs r WHERE r.run_id = t.run_id AND r.status < 3)"
 
+/** The condition that a budget's account is a person's, or a conversation's. */
+const of_person = `EXISTS (SELECT FROM troupe.budget_accounts a WHERE a.holder = t.holder AND a.budget = t.budget
+  AND a.starts_at = t.starts_at AND a.tenant = t.tenant AND a.scope IN ('customer', 'conversation'))`
+
 const removed: ReadonlyArray<Swept> = [
   {
     table: "outbox",
@@ -71,14 +75,20 @@ const removed: ReadonlyArray<Swept> = [
     columns: ["id", "payload", "result", "error"],
     where: "t.status > 0"
   },
-  { table: "approvals", columns: ["payload", "answer"], where: is_over }
+  { table: "approvals", columns: ["payload", "answer"], where: is_over },
+  { table: "budget_holds", columns: ["holder"], where: of_person },
+  {
+    table: "budget_accounts",
+    columns: ["holder"],
+    where: "t.scope IN ('customer', 'conversation')"
+  }
 ]
 
 const marked: ReadonlyArray<Swept> = [
   { table: "blob_uses", columns: { name: "text" } },
   {
     table: "conversations",
-    columns: { begun_by: "text", trigger_event_id: "text" },
+    columns: { begun_by: "text", trigger_event_id: "text", title: "text", metadata: "text" },
     saysWhose: true
   },
   { table: "conversation_messages", columns: { content: "said", tool_calls: "said" } },
@@ -94,7 +104,7 @@ const marked: ReadonlyArray<Swept> = [
     where: "t.status > 1",
     saysWhose: true
   },
-  { table: "erasures", columns: { by: "text" } }
+  { table: "erasures", columns: { by: "text", via: "text" } }
 ]
 
 /** Those of stores that are written once: as their tables say. */
@@ -155,6 +165,7 @@ const sweptIn = (sql: SqlClient.SqlClient) =>
 export interface Sweep {
   readonly sql: SqlClient.SqlClient
   readonly tenant: Tenant
+  /** Empty = only rows of `runs` and `conversations` are removed. */
   readonly subject: string
   readonly eraser: RunEraser
   readonly counts: ErasedCounts
@@ -277,6 +288,8 @@ const sweepPage = Effect.fnUntraced(function* (sweep: Sweep, of: Swept, { from, 
 export const sweepTables = Effect.fnUntraced(function* (sweep: Sweep, isLast: boolean) {
   for (const of of yield* sweptIn(sweep.sql)) {
     if (of.saysWhose === true && !isLast) continue
+    // Without a subject there is no name to look for, and questions are found by their runs.
+    if (sweep.subject === "" && (!isList(of.columns) || of.table === "approvals")) continue
     yield* forEachPiece(
       sweep.sql,
       of.table,

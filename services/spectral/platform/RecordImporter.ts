@@ -12,10 +12,7 @@ const read = inputReader(PlatformRecords, { bounds: records_bounds })
 
 /** Decodes records for the implementations of this port. Fails with the reason if they are not valid. */
 export const readRecords = (records: unknown): Effect.Effect<PlatformRecords, ChangeRefused> =>
-  Effect.mapError(
-    read(records, "records"),
-    ({ field, message }) => new ChangeRefused({ message: `${field}: ${message}` })
-  )
+  Effect.mapError(read(records, "records"), ({ message }) => new ChangeRefused({ message }))
 
 export class RecordImporter extends Context.Service<
   RecordImporter,

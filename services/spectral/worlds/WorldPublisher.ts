@@ -16,10 +16,7 @@ const read = inputReader(NewVersion, { bounds: version_bounds })
 
 /** Decodes a version for the implementations of this port. Fails with the reason if it is not valid. */
 export const readVersion = (version: unknown): Effect.Effect<NewVersion, VersionRefused> =>
-  Effect.mapError(
-    read(version, "version"),
-    ({ field, message }) => new VersionRefused({ message: `${field}: ${message}` })
-  )
+  Effect.mapError(read(version, "version"), ({ message }) => new VersionRefused({ message }))
 
 export class WorldPublisher extends Context.Service<
   WorldPublisher,

@@ -133,6 +133,6 @@ export const eventHandlers: EventHandlers = {
 const dataOf = <A>(read: Effect.Effect<A, InvalidInput>): Effect.Effect<A, InvalidInput> =>
   Effect.mapError(
     read,
-    ({ field, message }) =>
-      new InvalidInput({ field: field.replace(/^payload/, "event.data"), message })
+    ({ field, reason }) =>
+      new InvalidInput({ field: field.replace(/^payload/, "event.data"), reason })
   )

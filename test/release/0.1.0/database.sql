@@ -199,12 +199,21 @@ CREATE TABLE troupe.conversations (
     -- How many there are, by which the next ones are numbered.
     tasks int4 NOT NULL DEFAULT 0,
     messages int4 NOT NULL DEFAULT 0,
+    -- A JSON string and a JSON object: what lists show.
+    title text,
+    metadata text,
+    -- The time of the last message or answer.
+    active_at int8 NOT NULL DEFAULT 0,
+    -- The quarter of an hour of that. It is indexed in the place of the time: most messages leave it as it is, and so the indexes.
+    active_slot int8 GENERATED ALWAYS AS (active_at / 900000) STORED,
+    -- All of it was erased: lists leave it out.
+    deleted boolean NOT NULL DEFAULT false,
     PRIMARY KEY (id, tenant)
   ) WITH (fillfactor = 70);
 ----
-CREATE INDEX conversations_tenant ON troupe.conversations ((tenant || ''), created_at DESC, position DESC);
+CREATE INDEX conversations_tenant ON troupe.conversations ((tenant || ''), active_slot DESC);
 ----
-CREATE INDEX conversations_begun_by ON troupe.conversations ((tenant || ''), begun_by, created_at DESC, position DESC);
+CREATE INDEX conversations_begun_by ON troupe.conversations ((tenant || ''), begun_by, active_slot DESC);
 ----
 CREATE TABLE troupe.conversation_messages (
     tenant text NOT NULL,
@@ -244,9 +253,153 @@ CREATE TABLE troupe.agent_tasks (
 ----
 CREATE UNIQUE INDEX agent_tasks_idempotency ON troupe.agent_tasks (idempotency_key, tenant) WHERE idempotency_key IS NOT NULL;
 ----
+CREATE INDEX agent_tasks_branches ON troupe.agent_tasks (tenant, conversation, ordinal)
+    WHERE trace_id LIKE '{%"branch":{"replaces":%';
+----
 CREATE INDEX agent_tasks_mailbox ON troupe.agent_tasks (address_key, agent, tenant) WHERE status < 2;
 ----
 CREATE INDEX agent_tasks_newest ON troupe.agent_tasks (tenant, created_at DESC, id DESC);
+----
+CREATE TABLE troupe.event_inbox (
+    tenant text NOT NULL,
+    -- JSON strings.
+    source text NOT NULL,
+    event text NOT NULL,
+    -- SHA-256 of what the event says, in hex.
+    digest text NOT NULL,
+    -- Absent = it queued no task.
+    task uuid,
+    conversation text,
+    at int8 NOT NULL,
+    PRIMARY KEY (event, source, tenant)
+  );
+----
+CREATE INDEX event_inbox_age ON troupe.event_inbox (at);
+----
+CREATE TABLE troupe.channel_bindings (
+    tenant text NOT NULL,
+    conversation text NOT NULL,
+    position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
+    channel text NOT NULL,
+    -- JSON strings: a place of the channel, whom it belongs to, and the channel's name of the conversation there.
+    address text NOT NULL,
+    recipient text NOT NULL,
+    thread text,
+    PRIMARY KEY (conversation, channel, address, tenant)
+  );
+----
+CREATE UNIQUE INDEX channel_bindings_thread ON troupe.channel_bindings (thread, address, channel, tenant)
+   WHERE thread IS NOT NULL;
+----
+CREATE TABLE troupe.notices (
+    id uuid PRIMARY KEY,
+    position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
+    tenant text NOT NULL,
+    -- A JSON string.
+    recipient text NOT NULL,
+    -- What it tells of: the same is told to one person once.
+    about text NOT NULL,
+    -- A JSON object.
+    payload text NOT NULL,
+    created_at int8 NOT NULL,
+    read_at int8,
+    UNIQUE (about, recipient, tenant)
+  );
+----
+CREATE INDEX notices_newest ON troupe.notices (tenant, recipient, position DESC);
+----
+CREATE INDEX notices_unread ON troupe.notices (tenant, recipient, position DESC) WHERE read_at IS NULL;
+----
+CREATE INDEX notices_age ON troupe.notices (created_at);
+----
+CREATE TABLE troupe.notice_preferences (
+    tenant text NOT NULL,
+    recipient text NOT NULL,
+    -- A JSON object.
+    payload text NOT NULL,
+    PRIMARY KEY (recipient, tenant)
+  );
+----
+CREATE TABLE troupe.digest_items (
+    position int8 PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    tenant text NOT NULL,
+    channel text NOT NULL,
+    -- JSON strings.
+    address text NOT NULL,
+    recipient text NOT NULL,
+    payload text NOT NULL,
+    at int8 NOT NULL
+  );
+----
+CREATE INDEX digest_items_address ON troupe.digest_items (tenant, channel, address, position);
+----
+CREATE INDEX digest_items_age ON troupe.digest_items (at, position);
+----
+CREATE TABLE troupe.question_posts (
+    position int8 PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    tenant text NOT NULL,
+    approval uuid NOT NULL,
+    channel text NOT NULL,
+    -- JSON strings: a place of the channel, whom it belongs to, and the channel's name of the message.
+    address text NOT NULL,
+    recipient text NOT NULL,
+    post text NOT NULL,
+    at int8 NOT NULL
+  );
+----
+CREATE INDEX question_posts_approval ON troupe.question_posts (approval, tenant);
+----
+CREATE INDEX question_posts_age ON troupe.question_posts (at);
+----
+CREATE FUNCTION troupe.announce(whose text, line text, subject text, content text, at int8)
+RETURNS void LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
+#variable_conflict use_column
+DECLARE
+  spot int8 := nextval('troupe.outbox_place');
+  turn int4;
+BEGIN
+  INSERT INTO troupe.outbox_keys AS k (tenant, key, seq, pending, due_at, place, topic, agent)
+  VALUES (whose, line, 1, 1, at, spot, subject, '')
+  ON CONFLICT (tenant, key) DO UPDATE SET seq = k.seq + 1, pending = k.pending + 1
+  RETURNING k.seq INTO turn;
+  INSERT INTO troupe.outbox (tenant, key, key_seq, id, place, topic, payload, created_at, replayed)
+  VALUES (whose, line, turn, gen_random_uuid(), spot, subject, content, at, false);
+  PERFORM pg_notify('troupe_outbox', '');
+END $body$;
+----
+CREATE FUNCTION troupe.announce_answer() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $body$
+BEGIN
+  PERFORM troupe.announce(a.tenant, 'conversation/' || a.conversation, 'conversation.answered',
+    json_build_object('conversation', a.conversation, 'seq', a.seq)::text, a.created_at)
+  FROM added a WHERE a.role = 'assistant'
+    AND EXISTS (SELECT FROM troupe.channel_bindings b WHERE b.conversation = a.conversation AND b.tenant = a.tenant);
+  RETURN NULL;
+END $body$;
+----
+CREATE TRIGGER announce_answer AFTER INSERT ON troupe.conversation_messages REFERENCING NEW TABLE AS added
+FOR EACH STATEMENT EXECUTE FUNCTION troupe.announce_answer();
+----
+CREATE FUNCTION troupe.announce_question() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
+DECLARE
+  place text;
+BEGIN
+  SELECT d.conversation INTO place FROM troupe.run_details d WHERE d.run_id = NEW.run_id
+    AND (EXISTS (SELECT FROM troupe.channel_bindings b WHERE b.conversation = d.conversation AND b.tenant = NEW.tenant)
+      OR EXISTS (SELECT FROM troupe.question_posts q WHERE q.approval = NEW.id AND q.tenant = NEW.tenant));
+  IF FOUND THEN
+    PERFORM troupe.announce(NEW.tenant, 'conversation/' || place,
+      CASE NEW.status WHEN 0 THEN 'conversation.asked' ELSE 'conversation.settled' END,
+      json_build_object('conversation', place, 'approval', NEW.id)::text,
+      (extract(epoch FROM clock_timestamp()) * 1000)::int8);
+  END IF;
+  RETURN NULL;
+END $body$;
+----
+CREATE TRIGGER announce_question AFTER INSERT ON troupe.approvals
+FOR EACH ROW WHEN (NEW.status = 0) EXECUTE FUNCTION troupe.announce_question();
+----
+CREATE TRIGGER announce_settled AFTER UPDATE OF status ON troupe.approvals
+FOR EACH ROW WHEN (OLD.status = 0 AND NEW.status <> 0) EXECUTE FUNCTION troupe.announce_question();
 ----
 CREATE SEQUENCE troupe.outbox_place;
 ----
@@ -384,7 +537,7 @@ CREATE FUNCTION troupe.accept_messages(
   ids uuid[], messages uuid[], tenants text[], agents text[], address_keys text[], conversations text[],
   contents text[], senders text[], traces text[], channels text[], initiators text[], triggers text[], beginners text[],
   keys text[], rooms int4[], times int8[], outbox_keys text[], owners text[], accepted text[], claimed text[],
-  claims text[], ends int8[], waits boolean)
+  claims text[], ends int8[], titles text[], notes text[], answers text[], waits boolean)
 RETURNS TABLE (place int4, outcome text, ordinal int4, begun boolean, held boolean, waiting int4, earlier text)
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
 #variable_conflict use_column
@@ -464,7 +617,9 @@ BEGIN
     FROM unnest(tenants, agents, address_keys, rooms) WITH ORDINALITY AS u(tenant, agent, address_key, room, place)
     ORDER BY u.place);
   FOR i IN 1 .. count LOOP
-    IF outcomes[i] IS NULL AND counts[i] >= rooms[i] AND NOT left_out[i] THEN outcomes[i] := 'full'; END IF;
+    IF outcomes[i] IS NULL AND NOT left_out[i] AND counts[i] >= rooms[i] AND (rooms[i] >= 0 OR known[i]) THEN
+      outcomes[i] := 'full';
+    END IF;
     IF left_out[i] OR outcomes[i] IS NOT NULL THEN known[i] := false;
     ELSIF known[i] THEN has_known := true;
     ELSE
@@ -473,10 +628,12 @@ BEGIN
     END IF;
   END LOOP;
   IF has_known THEN
-    FOR x IN UPDATE troupe.conversations c SET tasks = c.tasks + 1, messages = c.messages + 1
-      FROM unnest(tenants, conversations, known) WITH ORDINALITY AS u(tenant, conversation, known, place)
+    FOR x IN UPDATE troupe.conversations c SET tasks = c.tasks + 1, messages = c.messages + 1 + (u.answer <> '')::int4,
+        active_at = greatest(c.active_at, u.at)
+      FROM unnest(tenants, conversations, times, known, answers) WITH ORDINALITY
+        AS u(tenant, conversation, at, known, answer, place)
       WHERE u.known AND c.id = u.conversation AND c.tenant = u.tenant AND c.id = ANY (conversations)
-      RETURNING u.place::int4 AS place, c.tasks, c.messages - 1 AS spot
+      RETURNING u.place::int4 AS place, c.tasks, c.messages - 1 - (u.answer <> '')::int4 AS spot
     LOOP
       ordinals[x.place] := x.tasks;
       spots[x.place] := x.spot;
@@ -485,10 +642,13 @@ BEGIN
   IF has_fresh THEN
     WITH made AS (
       INSERT INTO troupe.conversations AS c
-        (id, tenant, agent, address_key, initiated_by, trigger_event_id, created_at, begun_by, tasks, messages)
-      SELECT u.conversation, u.tenant, u.agent, u.address_key, u.initiator, nullif(u.trigger, ''), u.at, u.beginner, 1, 1
-      FROM unnest(conversations, tenants, agents, address_keys, initiators, triggers, times, beginners, fresh)
-        AS u(conversation, tenant, agent, address_key, initiator, trigger, at, beginner, fresh)
+        (id, tenant, agent, address_key, initiated_by, trigger_event_id, created_at, begun_by, tasks, messages, active_at,
+          title, metadata)
+      SELECT u.conversation, u.tenant, u.agent, u.address_key, u.initiator, nullif(u.trigger, ''), u.at, u.beginner, 1,
+        1 + (u.answer <> '')::int4, u.at, nullif(u.title, ''), nullif(u.note, '')
+      FROM unnest(conversations, tenants, agents, address_keys, initiators, triggers, times, beginners, titles, notes, answers,
+          fresh)
+        AS u(conversation, tenant, agent, address_key, initiator, trigger, at, beginner, title, note, answer, fresh)
       -- In their order, because one that another transaction makes just now is waited for.
       WHERE u.fresh ORDER BY u.tenant, u.conversation
       ON CONFLICT DO NOTHING
@@ -517,6 +677,13 @@ BEGIN
     FROM unnest(tenants, conversations, spots, triggers, contents, channels, ids, times)
       AS u(tenant, conversation, spot, trigger, content, channel, id, at)
     WHERE u.spot IS NOT NULL;
+    IF '' <> ANY (answers) THEN
+      INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
+      SELECT u.tenant, u.conversation, u.spot + 1, 'assistant', u.answer, u.channel, u.id, u.at
+      FROM unnest(tenants, conversations, spots, answers, channels, ids, times)
+        AS u(tenant, conversation, spot, answer, channel, id, at)
+      WHERE u.spot IS NOT NULL AND u.answer <> '';
+    END IF;
     INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, idempotency_key, message, by,
       trace_id, channel_origin, created_at, message_id, status)
     SELECT u.id, u.tenant, u.agent, u.address_key, u.conversation, u.ordinal, nullif(u.key, ''), u.content, u.sender,
@@ -623,6 +790,114 @@ BEGIN
   IF wakes THEN PERFORM pg_notify('troupe_outbox', ''); END IF;
 END $body$;
 ----
+CREATE TABLE troupe.budget_accounts (
+    tenant text NOT NULL,
+    budget text NOT NULL,
+    -- A JSON string: a customer, a conversation, an agent, or empty.
+    holder text NOT NULL,
+    -- The period. Without an end it never ends.
+    starts_at int8 NOT NULL,
+    ends_at int8,
+    scope text NOT NULL,
+    unit text NOT NULL,
+    -- Without what is settled since the last reservation.
+    spent numeric NOT NULL DEFAULT 0,
+    -- The sum of its reservations.
+    held numeric NOT NULL DEFAULT 0,
+    PRIMARY KEY (holder, budget, starts_at, tenant)
+  ) WITH (fillfactor = 70);
+----
+CREATE INDEX budget_accounts_tenant ON troupe.budget_accounts (tenant, budget, holder);
+----
+CREATE INDEX budget_accounts_ended ON troupe.budget_accounts (ends_at) WHERE ends_at IS NOT NULL;
+----
+CREATE TABLE troupe.budget_holds (
+    run_id uuid NOT NULL,
+    -- The call within its run.
+    place text NOT NULL,
+    tenant text NOT NULL,
+    budget text NOT NULL,
+    holder text NOT NULL,
+    starts_at int8 NOT NULL,
+    unit text NOT NULL,
+    reserved numeric NOT NULL,
+    -- What it took. Null until the journal has its end.
+    settled numeric,
+    PRIMARY KEY (run_id, place, budget)
+  ) WITH (fillfactor = 70);
+----
+CREATE INDEX budget_holds_account ON troupe.budget_holds (holder, budget, starts_at, tenant);
+----
+CREATE FUNCTION troupe.reserve_budgets(wanted json)
+RETURNS TABLE (call int4, line int4, spent text, reserved text) LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
+#variable_conflict use_column
+DECLARE
+  each record;
+  short record;
+BEGIN
+  INSERT INTO troupe.budget_accounts (tenant, budget, holder, starts_at, ends_at, scope, unit)
+  SELECT DISTINCT ON (l.holder, l.budget, l.starts_at, l.tenant) l.tenant, l.budget, l.holder, l.starts_at, l.ends_at, l.scope, l.unit
+  FROM json_array_elements(wanted) AS w(value), json_to_recordset(w.value -> 'lines') AS l(line int4, tenant text, budget text, holder text, starts_at int8, ends_at int8, scope text, unit text,
+      amount numeric, most numeric)
+  ORDER BY l.holder, l.budget, l.starts_at, l.tenant ON CONFLICT DO NOTHING;
+  PERFORM FROM troupe.budget_accounts a JOIN (
+    SELECT DISTINCT ON (l.holder, l.budget, l.starts_at, l.tenant) l.tenant, l.budget, l.holder, l.starts_at
+    FROM json_array_elements(wanted) AS w(value), json_to_recordset(w.value -> 'lines') AS l(line int4, tenant text, budget text, holder text, starts_at int8, ends_at int8, scope text, unit text,
+      amount numeric, most numeric)
+    ORDER BY l.holder, l.budget, l.starts_at, l.tenant) k ON a.holder = k.holder AND a.budget = k.budget AND a.starts_at = k.starts_at AND a.tenant = k.tenant ORDER BY k.holder, k.budget, k.starts_at, k.tenant FOR UPDATE OF a;
+  -- What others committed before the locks is seen from here on.
+  WITH k AS MATERIALIZED (
+    SELECT DISTINCT l.tenant, l.budget, l.holder, l.starts_at
+    FROM json_array_elements(wanted) AS w(value), json_to_recordset(w.value -> 'lines') AS l(line int4, tenant text, budget text, holder text, starts_at int8, ends_at int8, scope text, unit text,
+      amount numeric, most numeric)),
+  gone AS (
+    DELETE FROM troupe.budget_holds h USING k WHERE h.holder = k.holder AND h.budget = k.budget AND h.starts_at = k.starts_at AND h.tenant = k.tenant AND (h.settled IS NOT NULL OR NOT EXISTS (
+      SELECT FROM troupe.runs r WHERE r.run_id = h.run_id AND NOT r.status + 0 BETWEEN 3 AND 5))
+    RETURNING h.tenant, h.budget, h.holder, h.starts_at, h.reserved, h.settled),
+  sums AS (
+    SELECT g.tenant, g.budget, g.holder, g.starts_at, sum(g.reserved) AS reserved, sum(g.settled) AS settled
+    FROM gone g GROUP BY 1, 2, 3, 4)
+  UPDATE troupe.budget_accounts a SET spent = a.spent + coalesce(s.settled, 0), held = a.held - s.reserved
+  FROM sums s WHERE a.holder = s.holder AND a.budget = s.budget AND a.starts_at = s.starts_at AND a.tenant = s.tenant;
+  FOR each IN SELECT (w.value ->> 'run')::uuid AS run, w.value ->> 'place' AS place, w.value -> 'lines' AS lines, w.n::int4 AS n
+    FROM json_array_elements(wanted) WITH ORDINALITY AS w(value, n) ORDER BY w.n
+  LOOP
+    SELECT l.line, a.spent, a.held INTO short FROM json_to_recordset(each.lines) AS l(line int4, tenant text, budget text, holder text, starts_at int8, ends_at int8, scope text, unit text,
+      amount numeric, most numeric)
+    JOIN troupe.budget_accounts a ON a.holder = l.holder AND a.budget = l.budget AND a.starts_at = l.starts_at AND a.tenant = l.tenant
+    WHERE a.spent + a.held + l.amount > l.most AND NOT EXISTS (SELECT FROM troupe.budget_holds h
+      WHERE h.run_id = each.run AND h.place = each.place AND h.budget = l.budget)
+    ORDER BY l.line LIMIT 1;
+    IF FOUND THEN
+      call := each.n;
+      line := short.line;
+      spent := trim_scale(short.spent)::text;
+      reserved := trim_scale(short.held)::text;
+      RETURN NEXT;
+      CONTINUE;
+    END IF;
+    WITH made AS (
+      INSERT INTO troupe.budget_holds (run_id, place, tenant, budget, holder, starts_at, unit, reserved)
+      SELECT each.run, each.place, l.tenant, l.budget, l.holder, l.starts_at, l.unit, l.amount
+      FROM json_to_recordset(each.lines) AS l(line int4, tenant text, budget text, holder text, starts_at int8, ends_at int8, scope text, unit text,
+      amount numeric, most numeric) ON CONFLICT DO NOTHING
+      RETURNING tenant, budget, holder, starts_at, reserved)
+    UPDATE troupe.budget_accounts a SET held = a.held + m.reserved FROM made m WHERE a.holder = m.holder AND a.budget = m.budget AND a.starts_at = m.starts_at AND a.tenant = m.tenant;
+  END LOOP;
+END $body$;
+----
+CREATE FUNCTION troupe.settle_budgets(run uuid, took json) RETURNS void LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
+BEGIN
+  UPDATE troupe.budget_holds h SET settled = coalesce(
+    CASE h.unit WHEN 'calls' THEN x.calls WHEN 'tokens' THEN x.tokens ELSE x.cost END, h.reserved)
+  FROM json_to_recordset(took -> 'settled') AS x(place text, calls numeric, tokens numeric, cost numeric)
+  WHERE h.run_id = run AND h.place = x.place AND h.settled IS NULL;
+  INSERT INTO troupe.budget_holds (run_id, place, tenant, budget, holder, starts_at, unit, reserved, settled)
+  SELECT run, x.place, x.tenant, x.budget, x.holder, x.starts_at, x.unit, 0, x.amount
+  FROM json_to_recordset(took -> 'charged') AS x(place text, tenant text, budget text, holder text, starts_at int8, unit text,
+    amount numeric) ON CONFLICT DO NOTHING;
+END $body$;
+----
 CREATE FUNCTION troupe.append_projection(run uuid, base int4, at int8, projection json)
 RETURNS void LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
 DECLARE
@@ -631,7 +906,7 @@ DECLARE
   place int4;
 BEGIN
   SELECT * INTO p FROM json_to_record(projection) AS x(asked json, answered json, task_status int2, task_reason text,
-    closed boolean, answer text, costs json, known json, unknown json);
+    closed boolean, answer text, costs json, known json, unknown json, took json);
   SELECT d.tenant, d.conversation INTO detail FROM troupe.run_details d WHERE d.run_id = run;
   -- Questions for a person.
   IF p.asked IS NOT NULL THEN
@@ -655,7 +930,7 @@ BEGIN
   END IF;
   -- The assistant's message, at the end of the conversation.
   IF p.answer IS NOT NULL THEN
-    UPDATE troupe.conversations c SET messages = c.messages + 1
+    UPDATE troupe.conversations c SET messages = c.messages + 1, active_at = greatest(c.active_at, at)
     WHERE c.id = detail.conversation AND c.tenant = detail.tenant RETURNING c.messages - 1 INTO place;
     INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
     SELECT detail.tenant, detail.conversation, place, 'assistant', p.answer,
@@ -671,6 +946,9 @@ BEGIN
     FROM json_to_recordset(p.costs) AS x(position int4, part int2, agent text, model text, tool text, turns int8,
       currency text, amount numeric, prices text,
       input_tokens int8, output_tokens int8, cached_tokens int8, cache_write_tokens int8, reasoning_tokens int8);
+  END IF;
+  IF p.took IS NOT NULL THEN
+    PERFORM troupe.settle_budgets(run, p.took);
   END IF;
   -- Calls whose outcome is not unknown any more, then those that became unknown.
   IF p.known IS NOT NULL THEN
@@ -750,7 +1028,8 @@ BEGIN
       FROM unnest(tenants, conversations) WITH ORDINALITY AS u(tenant, conversation, n) WHERE u.conversation IS NOT NULL
       GROUP BY u.tenant, u.conversation ORDER BY u.tenant, u.conversation),
     home AS (
-      UPDATE troupe.conversations c SET messages = c.messages + cardinality(a.places) FROM answered a
+      UPDATE troupe.conversations c SET messages = c.messages + cardinality(a.places),
+        active_at = greatest(c.active_at, times[ended[a.places[cardinality(a.places)]]]) FROM answered a
       WHERE c.id = a.conversation AND c.tenant = a.tenant
       RETURNING c.tenant, c.id, c.messages - cardinality(a.places) AS first, a.places)
     INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
@@ -1151,148 +1430,6 @@ END $body$;
 CREATE TRIGGER memory_guard BEFORE INSERT OR UPDATE OF text, place, tenant ON troupe.memory_rows
 FOR EACH ROW EXECUTE FUNCTION troupe.memory_guard();
 ----
-CREATE TABLE troupe.authorizations (
-    authorization_id uuid PRIMARY KEY,
-    position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
-    tenant text NOT NULL,
-    agent text NOT NULL,
-    action text NOT NULL,
-    tool_key text NOT NULL,
-    tool_digest text NOT NULL,
-    granted_by text NOT NULL,
-    granted_at int8 NOT NULL,
-    expires_at int8 NOT NULL,
-    uses_max int4,
-    uses int4 NOT NULL DEFAULT 0,
-    last_used_at int8,
-    revoked_by text,
-    revoked_at int8
-  );
-----
-CREATE UNIQUE INDEX authorizations_standing ON troupe.authorizations (tenant, agent, action) WHERE revoked_at IS NULL;
-----
-CREATE INDEX authorizations_newest ON troupe.authorizations (tenant, position);
-----
-CREATE TABLE troupe.event_inbox (
-    tenant text NOT NULL,
-    -- JSON strings.
-    source text NOT NULL,
-    event text NOT NULL,
-    -- SHA-256 of what the event says, in hex.
-    digest text NOT NULL,
-    -- Absent = it queued no task.
-    task uuid,
-    conversation text,
-    at int8 NOT NULL,
-    PRIMARY KEY (event, source, tenant)
-  );
-----
-CREATE INDEX event_inbox_age ON troupe.event_inbox (at);
-----
-CREATE TABLE troupe.channel_bindings (
-    tenant text NOT NULL,
-    conversation text NOT NULL,
-    position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
-    channel text NOT NULL,
-    -- JSON strings: a place of the channel, whom it belongs to, and the channel's name of the conversation there.
-    address text NOT NULL,
-    recipient text NOT NULL,
-    thread text,
-    PRIMARY KEY (conversation, channel, address, tenant)
-  );
-----
-CREATE UNIQUE INDEX channel_bindings_thread ON troupe.channel_bindings (thread, address, channel, tenant)
-   WHERE thread IS NOT NULL;
-----
-CREATE TABLE troupe.notices (
-    id uuid PRIMARY KEY,
-    position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
-    tenant text NOT NULL,
-    -- A JSON string.
-    recipient text NOT NULL,
-    -- What it tells of: the same is told to one person once.
-    about text NOT NULL,
-    -- A JSON object.
-    payload text NOT NULL,
-    created_at int8 NOT NULL,
-    read_at int8,
-    UNIQUE (about, recipient, tenant)
-  );
-----
-CREATE INDEX notices_newest ON troupe.notices (tenant, recipient, position DESC);
-----
-CREATE INDEX notices_unread ON troupe.notices (tenant, recipient, position DESC) WHERE read_at IS NULL;
-----
-CREATE INDEX notices_age ON troupe.notices (created_at);
-----
-CREATE TABLE troupe.notice_preferences (
-    tenant text NOT NULL,
-    recipient text NOT NULL,
-    -- A JSON object.
-    payload text NOT NULL,
-    PRIMARY KEY (recipient, tenant)
-  );
-----
-CREATE TABLE troupe.digest_items (
-    position int8 PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
-    tenant text NOT NULL,
-    channel text NOT NULL,
-    -- JSON strings.
-    address text NOT NULL,
-    recipient text NOT NULL,
-    payload text NOT NULL,
-    at int8 NOT NULL
-  );
-----
-CREATE INDEX digest_items_address ON troupe.digest_items (tenant, channel, address, position);
-----
-CREATE INDEX digest_items_age ON troupe.digest_items (at, position);
-----
-CREATE FUNCTION troupe.announce(whose text, line text, subject text, content text, at int8)
-RETURNS void LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
-#variable_conflict use_column
-DECLARE
-  spot int8 := nextval('troupe.outbox_place');
-  turn int4;
-BEGIN
-  INSERT INTO troupe.outbox_keys AS k (tenant, key, seq, pending, due_at, place, topic, agent)
-  VALUES (whose, line, 1, 1, at, spot, subject, '')
-  ON CONFLICT (tenant, key) DO UPDATE SET seq = k.seq + 1, pending = k.pending + 1
-  RETURNING k.seq INTO turn;
-  INSERT INTO troupe.outbox (tenant, key, key_seq, id, place, topic, payload, created_at, replayed)
-  VALUES (whose, line, turn, gen_random_uuid(), spot, subject, content, at, false);
-  PERFORM pg_notify('troupe_outbox', '');
-END $body$;
-----
-CREATE FUNCTION troupe.announce_answer() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $body$
-BEGIN
-  PERFORM troupe.announce(a.tenant, 'conversation/' || a.conversation, 'conversation.answered',
-    json_build_object('conversation', a.conversation, 'seq', a.seq)::text, a.created_at)
-  FROM added a WHERE a.role = 'assistant'
-    AND EXISTS (SELECT FROM troupe.channel_bindings b WHERE b.conversation = a.conversation AND b.tenant = a.tenant);
-  RETURN NULL;
-END $body$;
-----
-CREATE TRIGGER announce_answer AFTER INSERT ON troupe.conversation_messages REFERENCING NEW TABLE AS added
-FOR EACH STATEMENT EXECUTE FUNCTION troupe.announce_answer();
-----
-CREATE FUNCTION troupe.announce_question() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
-DECLARE
-  place text;
-BEGIN
-  SELECT d.conversation INTO place FROM troupe.run_details d WHERE d.run_id = NEW.run_id
-    AND EXISTS (SELECT FROM troupe.channel_bindings b WHERE b.conversation = d.conversation AND b.tenant = NEW.tenant);
-  IF FOUND THEN
-    PERFORM troupe.announce(NEW.tenant, 'conversation/' || place, 'conversation.asked',
-      json_build_object('conversation', place, 'approval', NEW.id)::text,
-      (extract(epoch FROM clock_timestamp()) * 1000)::int8);
-  END IF;
-  RETURN NULL;
-END $body$;
-----
-CREATE TRIGGER announce_question AFTER INSERT ON troupe.approvals
-FOR EACH ROW WHEN (NEW.status = 0) EXECUTE FUNCTION troupe.announce_question();
-----
 CREATE TABLE troupe.blob_totals (
     tenant text PRIMARY KEY,
     bytes int8 NOT NULL
@@ -1357,15 +1494,41 @@ CREATE TABLE troupe.access_tokens (
 ----
 CREATE INDEX access_tokens_tenant ON troupe.access_tokens (tenant, position);
 ----
+CREATE TABLE troupe.authorizations (
+    authorization_id uuid PRIMARY KEY,
+    position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
+    tenant text NOT NULL,
+    agent text NOT NULL,
+    action text NOT NULL,
+    tool_key text NOT NULL,
+    tool_digest text NOT NULL,
+    granted_by text NOT NULL,
+    granted_at int8 NOT NULL,
+    expires_at int8 NOT NULL,
+    uses_max int4,
+    uses int4 NOT NULL DEFAULT 0,
+    last_used_at int8,
+    revoked_by text,
+    revoked_at int8
+  );
+----
+CREATE UNIQUE INDEX authorizations_standing ON troupe.authorizations (tenant, agent, action) WHERE revoked_at IS NULL;
+----
+CREATE INDEX authorizations_newest ON troupe.authorizations (tenant, position);
+----
 CREATE TABLE troupe.erasures (
     -- Lists are in this order.
     position int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id uuid NOT NULL UNIQUE,
     tenant text NOT NULL,
-    -- The subject's keyed digest, in hex.
+    -- The keyed digest of the subject, or of the id of a conversation, in hex.
     subject text NOT NULL,
+    -- 'conversation'. Null = a subject.
+    of_what text,
     -- A JSON string.
     by text NOT NULL,
+    -- Who acted for it, as a JSON string. Null = it acted itself.
+    via text,
     at int8 NOT NULL,
     -- Null = it did not come to its end.
     ended_at int8,
@@ -1413,6 +1576,14 @@ CREATE POLICY of_tenant ON troupe.blob_uses FOR SELECT USING (tenant = current_s
 ALTER TABLE troupe.blobs ENABLE ROW LEVEL SECURITY;
 ----
 CREATE POLICY of_tenant ON troupe.blobs FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
+----
+ALTER TABLE troupe.budget_accounts ENABLE ROW LEVEL SECURITY;
+----
+CREATE POLICY of_tenant ON troupe.budget_accounts FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
+----
+ALTER TABLE troupe.budget_holds ENABLE ROW LEVEL SECURITY;
+----
+CREATE POLICY of_tenant ON troupe.budget_holds FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
 ----
 ALTER TABLE troupe.call_records ENABLE ROW LEVEL SECURITY;
 ----
@@ -1478,6 +1649,10 @@ ALTER TABLE troupe.quarantine ENABLE ROW LEVEL SECURITY;
 ----
 CREATE POLICY of_tenant ON troupe.quarantine FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
 ----
+ALTER TABLE troupe.question_posts ENABLE ROW LEVEL SECURITY;
+----
+CREATE POLICY of_tenant ON troupe.question_posts FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
+----
 ALTER TABLE troupe.run_details ENABLE ROW LEVEL SECURITY;
 ----
 CREATE POLICY of_tenant ON troupe.run_details FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
@@ -1517,142 +1692,142 @@ CREATE POLICY of_tenant ON troupe.memory_words FOR SELECT USING (EXISTS (SELECT 
       AND s.tenant = current_setting('troupe.tenant', true) OFFSET 0));
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-35a9-74e4-aa07-f07c78281fdd', 'acme', 'clerk', 'finished', 'finished', '1', '2', NULL, NULL, '01a22650-35a9-74e4-aa07-f07d6388cf39', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2265035a974e4aa07f07c78281fdd"', 'api', '1795939120578');
+VALUES ('01a22bf0-83c5-70c2-b1a2-31dcb1323cba', 'acme', 'clerk', 'finished', 'finished', '1', '2', NULL, NULL, '01a22bf0-83c5-70c2-b1a2-31dd03807f71', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22bf083c570c2b1a231dcb1323cba"', 'api', '1796033512390');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-3b5c-75d1-9898-ee6803770493', 'acme', 'clerk', 'asking', 'asking', '1', '1', NULL, NULL, '01a22650-3b5c-75d1-9898-ee69cba3b3cc', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a226503b5c75d19898ee6803770493"', 'api', '1795939122012');
+VALUES ('01a22bf0-8475-7742-bb39-ffe6326e6c9b', 'acme', 'clerk', 'asking', 'asking', '1', '1', NULL, NULL, '01a22bf0-8475-7742-bb39-ffe765253b7a', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22bf084757742bb39ffe6326e6c9b"', 'api', '1796033512565');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-3b8a-70c8-b31c-5ba43fe786ae', 'acme', 'boss', 'delegated', 'delegated', '1', '1', NULL, NULL, '01a22650-3b8a-70c8-b31c-5ba55ff99cd4', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a226503b8a70c8b31c5ba43fe786ae"', 'api', '1795939122058');
+VALUES ('01a22bf0-848e-7727-b09c-a4efd950b4fa', 'acme', 'boss', 'delegated', 'delegated', '1', '1', NULL, NULL, '01a22bf0-848e-7727-b09c-a4f0b5c3ceb7', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22bf0848e7727b09ca4efd950b4fa"', 'api', '1796033512590');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-3be7-77e0-9cdb-9a85c56b8bc6', 'acme', 'printer', 'queued', 'queued', '1', '1', NULL, NULL, '01a22650-3be7-77e0-9cdb-9a863e796e6c', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a226503be777e09cdb9a85c56b8bc6"', 'api', '1795939122151');
+VALUES ('01a22bf0-84b2-74fa-80c5-1381959adb21', 'acme', 'printer', 'queued', 'queued', '1', '1', NULL, NULL, '01a22bf0-84b2-74fa-80c5-1382b9e62b70', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22bf084b274fa80c51381959adb21"', 'api', '1796033512626');
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('34a5f302-949b-4d02-8608-468d2c27723d', '2', 'acme', '01a22650-3b5c-75d1-9898-ee6803770493', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"9c040bb5e81316c010814a113120eb79f3b1dcb77c7a8f9e44a27570ea163b2e","id":"34a5f302-949b-4d02-8608-468d2c27723d","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"34a5f302-949b-4d02-8608-468d2c27723d","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795939122045,"run_id":"01a22650-3b5c-75d1-9898-ee6803770493","shown_digest":"60d0e5d84637b64211cddaff6b7706c4b74c88c26abbbe9fa0d3cddaf4db5036","tool_key":"shop.refund@1"}', NULL);
+VALUES ('1301b015-0675-49c3-bb08-b361c87d1df4', '3', 'acme', '01a22bf0-848e-7727-b09c-a4efd950b4fa', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"7919b5e62acd8edde0ee144f5cc3469e64ca368ebad828e13b5dfa23aef24e16","id":"1301b015-0675-49c3-bb08-b361c87d1df4","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"1301b015-0675-49c3-bb08-b361c87d1df4","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796033512618,"run_id":"01a22bf0-848e-7727-b09c-a4efd950b4fa","shown_digest":"89f092adb6408f7831cb405a2300eb422528c322fd11ebc7b97d2a30b515a61d","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('5a833a0a-853f-40cc-b8d1-134f26f76e64', '3', 'acme', '01a22650-3b8a-70c8-b31c-5ba43fe786ae', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"454032cc811bd5331dbef3b1a51c615ac024bbc84be121d87ff337f127ed0e4b","id":"5a833a0a-853f-40cc-b8d1-134f26f76e64","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"5a833a0a-853f-40cc-b8d1-134f26f76e64","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795939122094,"run_id":"01a22650-3b8a-70c8-b31c-5ba43fe786ae","shown_digest":"037a88659a5829c48ab8c728d5fba4e14045781f7e4efdc5411fe5a3be910d04","tool_key":"shop.refund@1"}', NULL);
+VALUES ('1492f5f1-f67c-47a0-89d9-f60e4ebcbd15', '2', 'acme', '01a22bf0-8475-7742-bb39-ffe6326e6c9b', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"e0aa74b69f707bfe2a3b6fe1775146e6e151eccd3296301130ba38520e2bc40d","id":"1492f5f1-f67c-47a0-89d9-f60e4ebcbd15","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"1492f5f1-f67c-47a0-89d9-f60e4ebcbd15","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796033512583,"run_id":"01a22bf0-8475-7742-bb39-ffe6326e6c9b","shown_digest":"f26ec1f6c1f7387b9c773b58bb7868fb2e5c64600d9e2e680e3d35c5107b893b","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('95884e61-69aa-4060-8fac-64bc3022ed80', '1', 'acme', '01a22650-35a9-74e4-aa07-f07c78281fdd', '1', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"44e3ecea63dac72d97fadbef0b2d151ac2b5f206d6e348f13b87cf8a6cf6834e","id":"95884e61-69aa-4060-8fac-64bc3022ed80","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"95884e61-69aa-4060-8fac-64bc3022ed80","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1795939121429,"run_id":"01a22650-35a9-74e4-aa07-f07c78281fdd","shown_digest":"344d804a1392c92aab9d6ab5612add95dc4a11a8d99bfe03f3c7a35643176afe","tool_key":"shop.refund@1"}', '{"decided_at":1795939121648,"decided_by":"alice","decision":{"_tag":"Approve"}}');
+VALUES ('6587fd41-a29d-46ac-aacc-4df1b5cb658f', '1', 'acme', '01a22bf0-83c5-70c2-b1a2-31dcb1323cba', '1', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"8b298d3b9be4dd2877b6f2a4b38daa22f09ea972ff65a6bdead34e600e1d4a44","id":"6587fd41-a29d-46ac-aacc-4df1b5cb658f","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"6587fd41-a29d-46ac-aacc-4df1b5cb658f","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796033512495,"run_id":"01a22bf0-83c5-70c2-b1a2-31dcb1323cba","shown_digest":"d932813b3ad3d24be4c8820d8710255b95b4d902f87e0329621849c5c1381bd7","tool_key":"shop.refund@1"}', '{"decided_at":1796033512521,"decided_by":"alice","decision":{"_tag":"Approve"}}');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'asking', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22650-3b5c-75d1-9898-ee6803770493', '1795939122012');
+VALUES ('acme', 'asking', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22bf0-8475-7742-bb39-ffe6326e6c9b', '1796033512565');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'delegated', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22650-3b8a-70c8-b31c-5ba43fe786ae', '1795939122058');
+VALUES ('acme', 'delegated', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22bf0-848e-7727-b09c-a4efd950b4fa', '1796033512590');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22650-35a9-74e4-aa07-f07c78281fdd', '1795939120578');
+VALUES ('acme', 'finished', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22bf0-83c5-70c2-b1a2-31dcb1323cba', '1796033512390');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '1', 'assistant', '"It is paid back."', 'api', NULL, '01a22650-35a9-74e4-aa07-f07c78281fdd', '1795939121788');
+VALUES ('acme', 'finished', '1', 'assistant', '"It is paid back."', 'api', NULL, '01a22bf0-83c5-70c2-b1a2-31dcb1323cba', '1796033512540');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'queued', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22650-3be7-77e0-9cdb-9a85c56b8bc6', '1795939122151');
+VALUES ('acme', 'queued', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22bf0-84b2-74fa-80c5-1381959adb21', '1796033512626');
 ----
-INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'asking', '2', 'clerk', 'asking', 'system', NULL, '"alice"', '1795939122012', '1', '1');
+INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
+VALUES ('acme', 'asking', '2', 'clerk', 'asking', 'system', NULL, '"alice"', '1796033512565', '1', '1', '"Pay order 7 back."', NULL, '1796033512565', 'false');
 ----
-INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'delegated', '3', 'boss', 'delegated', 'system', NULL, '"alice"', '1795939122058', '1', '1');
+INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
+VALUES ('acme', 'delegated', '3', 'boss', 'delegated', 'system', NULL, '"alice"', '1796033512590', '1', '1', '"Pay order 7 back."', NULL, '1796033512590', 'false');
 ----
-INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '1', 'clerk', 'finished', 'system', NULL, '"alice"', '1795939120578', '1', '2');
+INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
+VALUES ('acme', 'finished', '1', 'clerk', 'finished', 'system', NULL, '"alice"', '1796033512390', '1', '2', '"Pay order 7 back."', NULL, '1796033512540', 'false');
 ----
-INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1795939122151', '1', '1');
+INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
+VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1796033512626', '1', '1', '"Pay order 7 back."', NULL, '1796033512626', 'false');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('1', '2026-11-29 07:58:37.544+00', 'start');
+VALUES ('1', '2026-11-30 10:11:51.948+00', 'start');
 ----
 INSERT INTO troupe.processes (owner, expires_at, guarded, agents) OVERRIDING SYSTEM VALUE
-VALUES ('81ae70b4-6bfb-4306-9bc0-93b8703cf28b', '2026-11-29 07:58:55.416+00', 'false', '{}');
+VALUES ('8162fc79-3f2d-48b2-87fd-9b13e6b86960', '2026-11-30 10:12:07.376+00', 'false', '{}');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-35a9-74e4-aa07-f07c78281fdd', 'acme', 'clerk', 'finished', 'finished', '1', '81ae70b4-6bfb-4306-9bc0-93b8703cf28b', 'false', '{}', '1795939120578');
+VALUES ('01a22bf0-83c5-70c2-b1a2-31dcb1323cba', 'acme', 'clerk', 'finished', 'finished', '1', '8162fc79-3f2d-48b2-87fd-9b13e6b86960', 'false', '{}', '1796033512390');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-3b5c-75d1-9898-ee6803770493', 'acme', 'clerk', 'asking', 'asking', '1', '81ae70b4-6bfb-4306-9bc0-93b8703cf28b', 'true', '{}', '1795939122012');
+VALUES ('01a22bf0-8475-7742-bb39-ffe6326e6c9b', 'acme', 'clerk', 'asking', 'asking', '1', '8162fc79-3f2d-48b2-87fd-9b13e6b86960', 'true', '{}', '1796033512565');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-3b8a-70c8-b31c-5ba43fe786ae', 'acme', 'boss', 'delegated', 'delegated', '1', '81ae70b4-6bfb-4306-9bc0-93b8703cf28b', 'true', '{}', '1795939122058');
+VALUES ('01a22bf0-848e-7727-b09c-a4efd950b4fa', 'acme', 'boss', 'delegated', 'delegated', '1', '8162fc79-3f2d-48b2-87fd-9b13e6b86960', 'true', '{}', '1796033512590');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-3be7-77e0-9cdb-9a85c56b8bc6', 'acme', 'printer', 'queued', 'queued', '1', '81ae70b4-6bfb-4306-9bc0-93b8703cf28b', 'true', '{}', '1795939122151');
+VALUES ('01a22bf0-84b2-74fa-80c5-1381959adb21', 'acme', 'printer', 'queued', 'queued', '1', '8162fc79-3f2d-48b2-87fd-9b13e6b86960', 'true', '{}', '1796033512626');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-35a9-74e4-aa07-f07c78281fdd', '0', '1795939120578', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"finished"},"by":"alice","conversation":"finished","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a2265035a974e4aa07f07c78281fdd"}', '{"_tag":"RunClaimed","epoch":1,"owner":"81ae70b4-6bfb-4306-9bc0-93b8703cf28b"}');
+VALUES ('01a22bf0-83c5-70c2-b1a2-31dcb1323cba', '0', '1796033512390', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"finished"},"by":"alice","conversation":"finished","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a22bf083c570c2b1a231dcb1323cba"}', '{"_tag":"RunClaimed","epoch":1,"owner":"8162fc79-3f2d-48b2-87fd-9b13e6b86960"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-35a9-74e4-aa07-f07c78281fdd', '2', '1795939121011', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1795939121011,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795939121011}');
+VALUES ('01a22bf0-83c5-70c2-b1a2-31dcb1323cba', '2', '1796033512440', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796033512440,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796033512440}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-35a9-74e4-aa07-f07c78281fdd', '4', '1795939121184', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
+VALUES ('01a22bf0-83c5-70c2-b1a2-31dcb1323cba', '4', '1796033512466', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-35a9-74e4-aa07-f07c78281fdd', '5', '1795939121429', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"95884e61-69aa-4060-8fac-64bc3022ed80","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"44e3ecea63dac72d97fadbef0b2d151ac2b5f206d6e348f13b87cf8a6cf6834e","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"95884e61-69aa-4060-8fac-64bc3022ed80","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"344d804a1392c92aab9d6ab5612add95dc4a11a8d99bfe03f3c7a35643176afe","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a22bf0-83c5-70c2-b1a2-31dcb1323cba', '5', '1796033512495', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"6587fd41-a29d-46ac-aacc-4df1b5cb658f","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"8b298d3b9be4dd2877b6f2a4b38daa22f09ea972ff65a6bdead34e600e1d4a44","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"6587fd41-a29d-46ac-aacc-4df1b5cb658f","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"d932813b3ad3d24be4c8820d8710255b95b4d902f87e0329621849c5c1381bd7","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-35a9-74e4-aa07-f07c78281fdd', '6', '1795939121648', 'ApprovalDecided', '{"_tag":"ApprovalDecided","approval":"95884e61-69aa-4060-8fac-64bc3022ed80","by":"alice","call":"0/2.0","decision":{"_tag":"Approve"},"digest":"44e3ecea63dac72d97fadbef0b2d151ac2b5f206d6e348f13b87cf8a6cf6834e"}', NULL);
+VALUES ('01a22bf0-83c5-70c2-b1a2-31dcb1323cba', '6', '1796033512521', 'ApprovalDecided', '{"_tag":"ApprovalDecided","approval":"6587fd41-a29d-46ac-aacc-4df1b5cb658f","by":"alice","call":"0/2.0","decision":{"_tag":"Approve"},"digest":"8b298d3b9be4dd2877b6f2a4b38daa22f09ea972ff65a6bdead34e600e1d4a44"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-35a9-74e4-aa07-f07c78281fdd', '7', '1795939121744', NULL, '{"_tag":"CallDispatched","call":"0/2.0","epoch":1,"key":"466012591e9e6088c5dee74e33bd13b2a2a8a68206ac2dbfa5489a4acb281c53","on_loss":"unknown"}', NULL);
+VALUES ('01a22bf0-83c5-70c2-b1a2-31dcb1323cba', '7', '1796033512537', NULL, '{"_tag":"CallDispatched","call":"0/2.0","epoch":1,"key":"07df9937616cb0829b2aecb67c28a701f1ea1f1d1cfc78a8733d364fa453b8a3","on_loss":"unknown"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-35a9-74e4-aa07-f07c78281fdd', '8', '1795939121771', NULL, E'{"_tag":"CallSettled","call":"0/2.0","ended_at":1795939121771,"outcome":{"_tag":"Value","json":"\\"order 7 is paid back\\""},"started_at":1795939121770}', NULL);
+VALUES ('01a22bf0-83c5-70c2-b1a2-31dcb1323cba', '8', '1796033512539', NULL, E'{"_tag":"CallSettled","call":"0/2.0","ended_at":1796033512539,"outcome":{"_tag":"Value","json":"\\"order 7 is paid back\\""},"started_at":1796033512538}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-35a9-74e4-aa07-f07c78281fdd', '9', '1795939121788', NULL, '{"_tag":"ModelTurned","calls":[],"finish":"stop","frame":"0","step":3,"text":"It is paid back."}', '{"_tag":"RunEnded","reason":"complete","status":"complete","text":"It is paid back."}');
+VALUES ('01a22bf0-83c5-70c2-b1a2-31dcb1323cba', '9', '1796033512540', NULL, '{"_tag":"ModelTurned","calls":[],"finish":"stop","frame":"0","step":3,"text":"It is paid back."}', '{"_tag":"RunEnded","reason":"complete","status":"complete","text":"It is paid back."}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-3b5c-75d1-9898-ee6803770493', '0', '1795939122012', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"asking"},"by":"alice","conversation":"asking","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a226503b5c75d19898ee6803770493"}', '{"_tag":"RunClaimed","epoch":1,"owner":"81ae70b4-6bfb-4306-9bc0-93b8703cf28b"}');
+VALUES ('01a22bf0-8475-7742-bb39-ffe6326e6c9b', '0', '1796033512565', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"asking"},"by":"alice","conversation":"asking","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a22bf084757742bb39ffe6326e6c9b"}', '{"_tag":"RunClaimed","epoch":1,"owner":"8162fc79-3f2d-48b2-87fd-9b13e6b86960"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-3b5c-75d1-9898-ee6803770493', '2', '1795939122031', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1795939122031,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795939122031}');
+VALUES ('01a22bf0-8475-7742-bb39-ffe6326e6c9b', '2', '1796033512573', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796033512573,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796033512573}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-3b5c-75d1-9898-ee6803770493', '4', '1795939122036', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
+VALUES ('01a22bf0-8475-7742-bb39-ffe6326e6c9b', '4', '1796033512579', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-3b5c-75d1-9898-ee6803770493', '5', '1795939122045', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"34a5f302-949b-4d02-8608-468d2c27723d","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"9c040bb5e81316c010814a113120eb79f3b1dcb77c7a8f9e44a27570ea163b2e","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"34a5f302-949b-4d02-8608-468d2c27723d","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"60d0e5d84637b64211cddaff6b7706c4b74c88c26abbbe9fa0d3cddaf4db5036","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a22bf0-8475-7742-bb39-ffe6326e6c9b', '5', '1796033512583', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"1492f5f1-f67c-47a0-89d9-f60e4ebcbd15","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"e0aa74b69f707bfe2a3b6fe1775146e6e151eccd3296301130ba38520e2bc40d","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"1492f5f1-f67c-47a0-89d9-f60e4ebcbd15","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"f26ec1f6c1f7387b9c773b58bb7868fb2e5c64600d9e2e680e3d35c5107b893b","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-3b8a-70c8-b31c-5ba43fe786ae', '0', '1795939122058', NULL, '{"_tag":"RunAccepted","address":{"agent":"boss","key":"delegated"},"by":"alice","conversation":"delegated","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"4aa41b813fbd1c92da38660601178c42199eb58ce758bc532bfe5a90d0a1a199","tools":"4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},"roles":["admin"],"tenant":"acme","trace_id":"01a226503b8a70c8b31c5ba43fe786ae"}', '{"_tag":"RunClaimed","epoch":1,"owner":"81ae70b4-6bfb-4306-9bc0-93b8703cf28b"}');
+VALUES ('01a22bf0-848e-7727-b09c-a4efd950b4fa', '0', '1796033512590', NULL, '{"_tag":"RunAccepted","address":{"agent":"boss","key":"delegated"},"by":"alice","conversation":"delegated","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"4aa41b813fbd1c92da38660601178c42199eb58ce758bc532bfe5a90d0a1a199","tools":"4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},"roles":["admin"],"tenant":"acme","trace_id":"01a22bf0848e7727b09ca4efd950b4fa"}', '{"_tag":"RunClaimed","epoch":1,"owner":"8162fc79-3f2d-48b2-87fd-9b13e6b86960"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-3b8a-70c8-b31c-5ba43fe786ae', '2', '1795939122065', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"task":"Pay order 7 back."},"model_id":"call_0","name":"ask_clerk"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"FrameOpened","agent":"clerk","call":"0/1.0","frame":"0/1.0","input":"Pay order 7 back."}');
+VALUES ('01a22bf0-848e-7727-b09c-a4efd950b4fa', '2', '1796033512602', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"task":"Pay order 7 back."},"model_id":"call_0","name":"ask_clerk"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"FrameOpened","agent":"clerk","call":"0/1.0","frame":"0/1.0","input":"Pay order 7 back."}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-3b8a-70c8-b31c-5ba43fe786ae', '4', '1795939122069', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0/1.0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0/1.0","ended_at":1795939122069,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1795939122069}');
+VALUES ('01a22bf0-848e-7727-b09c-a4efd950b4fa', '4', '1796033512609', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0/1.0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0/1.0","ended_at":1796033512609,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796033512609}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-3b8a-70c8-b31c-5ba43fe786ae', '6', '1795939122075', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0/1.0","step":2,"text":""}', NULL);
+VALUES ('01a22bf0-848e-7727-b09c-a4efd950b4fa', '6', '1796033512611', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0/1.0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-3b8a-70c8-b31c-5ba43fe786ae', '7', '1795939122094', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"5a833a0a-853f-40cc-b8d1-134f26f76e64","approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"454032cc811bd5331dbef3b1a51c615ac024bbc84be121d87ff337f127ed0e4b","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"5a833a0a-853f-40cc-b8d1-134f26f76e64","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"037a88659a5829c48ab8c728d5fba4e14045781f7e4efdc5411fe5a3be910d04","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a22bf0-848e-7727-b09c-a4efd950b4fa', '7', '1796033512618', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"1301b015-0675-49c3-bb08-b361c87d1df4","approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"7919b5e62acd8edde0ee144f5cc3469e64ca368ebad828e13b5dfa23aef24e16","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"1301b015-0675-49c3-bb08-b361c87d1df4","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"89f092adb6408f7831cb405a2300eb422528c322fd11ebc7b97d2a30b515a61d","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-3be7-77e0-9cdb-9a85c56b8bc6', '0', '1795939122151', NULL, '{"_tag":"RunAccepted","address":{"agent":"printer","key":"queued"},"by":"alice","conversation":"queued","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"3733937dbcf89f2e02606767ffc8ce44a25a945f6495e81efe1e1b5a600624bc","tools":"4974aa3c027f3b676b65b81a69047d56a6fa92022d75da09940d98faae963581"},"roles":["admin"],"tenant":"acme","trace_id":"01a226503be777e09cdb9a85c56b8bc6"}', '{"_tag":"RunClaimed","epoch":1,"owner":"81ae70b4-6bfb-4306-9bc0-93b8703cf28b"}');
+VALUES ('01a22bf0-84b2-74fa-80c5-1381959adb21', '0', '1796033512626', NULL, '{"_tag":"RunAccepted","address":{"agent":"printer","key":"queued"},"by":"alice","conversation":"queued","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"3733937dbcf89f2e02606767ffc8ce44a25a945f6495e81efe1e1b5a600624bc","tools":"4974aa3c027f3b676b65b81a69047d56a6fa92022d75da09940d98faae963581"},"roles":["admin"],"tenant":"acme","trace_id":"01a22bf084b274fa80c51381959adb21"}', '{"_tag":"RunClaimed","epoch":1,"owner":"8162fc79-3f2d-48b2-87fd-9b13e6b86960"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-3be7-77e0-9cdb-9a85c56b8bc6', '2', '1795939122179', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"print"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"CallDispatched","call":"0/1.0","epoch":1,"key":"2f56d76ce9647715770fbf1d12c3987b09fefd2713b1b3031401d83383e678ef","on_loss":"ask","over_at":1795939126179,"tool":"shop.print@1","via":"queue"}');
+VALUES ('01a22bf0-84b2-74fa-80c5-1381959adb21', '2', '1796033512633', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"print"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"CallDispatched","call":"0/1.0","epoch":1,"key":"a6a3c8e2bc9aeb04973ee3aa554d470cebfb77dede700a5ca76b835af986b704","on_loss":"ask","over_at":1796033516633,"tool":"shop.print@1","via":"queue"}');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-35a9-74e4-aa07-f07c78281fdd', 'acme', '1', '11', '3');
+VALUES ('01a22bf0-83c5-70c2-b1a2-31dcb1323cba', 'acme', '1', '11', '3');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-3b5c-75d1-9898-ee6803770493', 'acme', '1', '6', '-1');
+VALUES ('01a22bf0-8475-7742-bb39-ffe6326e6c9b', 'acme', '1', '6', '-1');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-3b8a-70c8-b31c-5ba43fe786ae', 'acme', '1', '8', '-1');
+VALUES ('01a22bf0-848e-7727-b09c-a4efd950b4fa', 'acme', '1', '8', '-1');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a22650-3be7-77e0-9cdb-9a85c56b8bc6', 'acme', '1', '4', '1');
+VALUES ('01a22bf0-84b2-74fa-80c5-1381959adb21', 'acme', '1', '4', '1');
 ----
 INSERT INTO troupe.tool_messages (id, tool, tenant, payload, expires_at, status, due_at, place, deliveries, owner, begun_at, result, error, over_at) OVERRIDING SYSTEM VALUE
-VALUES ('2f56d76ce9647715770fbf1d12c3987b09fefd2713b1b3031401d83383e678ef', 'shop.print@1', 'acme', '{"arguments":{"order":"7"},"id":"2f56d76ce9647715770fbf1d12c3987b09fefd2713b1b3031401d83383e678ef","loop_id":"01a22650-3be7-77e0-9cdb-9a85c56b8bc6","metadata":{"call":"0/1.0","nested":{"depth_max":4,"nesting":{"depth":1},"spent":false},"permission":"allow","principal":"alice","repeatable":false},"name":"shop.print@1","trace_id":"01a226503be777e09cdb9a85c56b8bc6"}', '1795939123703', '0', '1795939122204', '1', '0', NULL, NULL, NULL, NULL, NULL);
+VALUES ('a6a3c8e2bc9aeb04973ee3aa554d470cebfb77dede700a5ca76b835af986b704', 'shop.print@1', 'acme', '{"arguments":{"order":"7"},"id":"a6a3c8e2bc9aeb04973ee3aa554d470cebfb77dede700a5ca76b835af986b704","loop_id":"01a22bf0-84b2-74fa-80c5-1381959adb21","metadata":{"call":"0/1.0","nested":{"depth_max":4,"nesting":{"depth":1},"spent":false},"permission":"allow","principal":"alice","repeatable":false},"name":"shop.print@1","trace_id":"01a22bf084b274fa80c51381959adb21"}', '1796033514136', '0', '1796033512636', '1', '0', NULL, NULL, NULL, NULL, NULL);
 ----
 SELECT setval('troupe.approvals_position_seq', 3)::text;
 ----

@@ -20,10 +20,12 @@ export const statements: ReadonlyArray<string> = [
    * same address.
    *
    * - `keys`: idempotency keys.
-   * - `rooms`: how many tasks of the address may wait, the new one not counted.
+   * - `rooms`: how many tasks of the address may wait, the new one not counted; below 0 = the task has to begin its conversation.
    * - `owners`: who claims a run that begins here. `accepted`, `claimed`: its two events.
    * - `claims`, `ends`: who begins the run later, and until when (ms since 1970). Where no other task of the address waits and
    *   the run does not begin here, the dispatch is held by this claim, as if a relay had claimed it, and nobody is woken.
+   * - `titles`, `notes` (its metadata): of the conversation, if it is made here.
+   * - `answers`: what an imported history answered, which is a message behind the user's.
    *
    * Gives a row for each place in the batch, from 1, unless it left that task out: because another transaction holds what the
    * task needs, if it does not `wait`, or has just made the conversation. `outcome`:
@@ -31,7 +33,7 @@ export const statements: ReadonlyArray<string> = [
    * - `created`: with its number in the conversation, whether its run has begun, and whether the claim holds its dispatch.
    * - `known`: the key's task is `earlier`. `other_message`: it is a task with another message, conversation or agent.
    * - `other_address`: the conversation is that of another address.
-   * - `full`: `waiting` tasks wait, and there is no room for another.
+   * - `full`: `waiting` tasks wait, and there is no room for another; or the conversation had to be new.
    *
    * The row of a conversation orders its tasks, and with them the runs that begin here.
    */
@@ -39,7 +41,7 @@ export const statements: ReadonlyArray<string> = [
   ids uuid[], messages uuid[], tenants text[], agents text[], address_keys text[], conversations text[],
   contents text[], senders text[], traces text[], channels text[], initiators text[], triggers text[], beginners text[],
   keys text[], rooms int4[], times int8[], outbox_keys text[], owners text[], accepted text[], claimed text[],
-  claims text[], ends int8[], waits boolean)
+  claims text[], ends int8[], titles text[], notes text[], answers text[], waits boolean)
 RETURNS TABLE (place int4, outcome text, ordinal int4, begun boolean, held boolean, waiting int4, earlier text)
 LANGUAGE plpgsql ${by_key} AS $body$
 #variable_conflict use_column
@@ -119,7 +121,9 @@ BEGIN
     FROM unnest(tenants, agents, address_keys, rooms) WITH ORDINALITY AS u(tenant, agent, address_key, room, place)
     ORDER BY u.place);
   FOR i IN 1 .. count LOOP
-    IF outcomes[i] IS NULL AND counts[i] >= rooms[i] AND NOT left_out[i] THEN outcomes[i] := 'full'; END IF;
+    IF outcomes[i] IS NULL AND NOT left_out[i] AND counts[i] >= rooms[i] AND (rooms[i] >= 0 OR known[i]) THEN
+      outcomes[i] := 'full';
+    END IF;
     IF left_out[i] OR outcomes[i] IS NOT NULL THEN known[i] := false;
     ELSIF known[i] THEN has_known := true;
     ELSE
@@ -128,10 +132,12 @@ BEGIN
     END IF;
   END LOOP;
   IF has_known THEN
-    FOR x IN UPDATE troupe.conversations c SET tasks = c.tasks + 1, messages = c.messages + 1
-      FROM unnest(tenants, conversations, known) WITH ORDINALITY AS u(tenant, conversation, known, place)
+    FOR x IN UPDATE troupe.conversations c SET tasks = c.tasks + 1, messages = c.messages + 1 + (u.answer <> '')::int4,
+        active_at = greatest(c.active_at, u.at)
+      FROM unnest(tenants, conversations, times, known, answers) WITH ORDINALITY
+        AS u(tenant, conversation, at, known, answer, place)
       WHERE u.known AND c.id = u.conversation AND c.tenant = u.tenant AND c.id = ANY (conversations)
-      RETURNING u.place::int4 AS place, c.tasks, c.messages - 1 AS spot
+      RETURNING u.place::int4 AS place, c.tasks, c.messages - 1 - (u.answer <> '')::int4 AS spot
     LOOP
       ordinals[x.place] := x.tasks;
       spots[x.place] := x.spot;
@@ -140,10 +146,13 @@ BEGIN
   IF has_fresh THEN
     WITH made AS (
       INSERT INTO troupe.conversations AS c
-        (id, tenant, agent, address_key, initiated_by, trigger_event_id, created_at, begun_by, tasks, messages)
-      SELECT u.conversation, u.tenant, u.agent, u.address_key, u.initiator, nullif(u.trigger, ''), u.at, u.beginner, 1, 1
-      FROM unnest(conversations, tenants, agents, address_keys, initiators, triggers, times, beginners, fresh)
-        AS u(conversation, tenant, agent, address_key, initiator, trigger, at, beginner, fresh)
+        (id, tenant, agent, address_key, initiated_by, trigger_event_id, created_at, begun_by, tasks, messages, active_at,
+          title, metadata)
+      SELECT u.conversation, u.tenant, u.agent, u.address_key, u.initiator, nullif(u.trigger, ''), u.at, u.beginner, 1,
+        1 + (u.answer <> '')::int4, u.at, nullif(u.title, ''), nullif(u.note, '')
+      FROM unnest(conversations, tenants, agents, address_keys, initiators, triggers, times, beginners, titles, notes, answers,
+          fresh)
+        AS u(conversation, tenant, agent, address_key, initiator, trigger, at, beginner, title, note, answer, fresh)
       -- In their order, because one that another transaction makes just now is waited for.
       WHERE u.fresh ORDER BY u.tenant, u.conversation
       ON CONFLICT DO NOTHING
@@ -172,6 +181,13 @@ BEGIN
     FROM unnest(tenants, conversations, spots, triggers, contents, channels, ids, times)
       AS u(tenant, conversation, spot, trigger, content, channel, id, at)
     WHERE u.spot IS NOT NULL;
+    IF '' <> ANY (answers) THEN
+      INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
+      SELECT u.tenant, u.conversation, u.spot + 1, 'assistant', u.answer, u.channel, u.id, u.at
+      FROM unnest(tenants, conversations, spots, answers, channels, ids, times)
+        AS u(tenant, conversation, spot, answer, channel, id, at)
+      WHERE u.spot IS NOT NULL AND u.answer <> '';
+    END IF;
     INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, idempotency_key, message, by,
       trace_id, channel_origin, created_at, message_id, status)
     SELECT u.id, u.tenant, u.agent, u.address_key, u.conversation, u.ordinal, nullif(u.key, ''), u.content, u.sender,

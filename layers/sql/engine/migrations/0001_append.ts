@@ -47,7 +47,7 @@ DECLARE
   place int4;
 BEGIN
   SELECT * INTO p FROM json_to_record(projection) AS x(asked json, answered json, task_status int2, task_reason text,
-    closed boolean, answer text, costs json, known json, unknown json);
+    closed boolean, answer text, costs json, known json, unknown json, took json);
   SELECT d.tenant, d.conversation INTO detail FROM troupe.run_details d WHERE d.run_id = run;
   -- Questions for a person.
   IF p.asked IS NOT NULL THEN
@@ -71,7 +71,7 @@ BEGIN
   END IF;
   -- The assistant's message, at the end of the conversation.
   IF p.answer IS NOT NULL THEN
-    UPDATE troupe.conversations c SET messages = c.messages + 1
+    UPDATE troupe.conversations c SET messages = c.messages + 1, active_at = greatest(c.active_at, at)
     WHERE c.id = detail.conversation AND c.tenant = detail.tenant RETURNING c.messages - 1 INTO place;
     INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)
     SELECT detail.tenant, detail.conversation, place, 'assistant', p.answer,
@@ -87,6 +87,9 @@ BEGIN
     FROM json_to_recordset(p.costs) AS x(position int4, part int2, agent text, model text, tool text, turns int8,
       currency text, amount numeric, prices text,
       input_tokens int8, output_tokens int8, cached_tokens int8, cache_write_tokens int8, reasoning_tokens int8);
+  END IF;
+  IF p.took IS NOT NULL THEN
+    PERFORM troupe.settle_budgets(run, p.took);
   END IF;
   -- Calls whose outcome is not unknown any more, then those that became unknown.
   IF p.known IS NOT NULL THEN
@@ -171,7 +174,8 @@ ${insert_events}
       FROM unnest(tenants, conversations) WITH ORDINALITY AS u(tenant, conversation, n) WHERE u.conversation IS NOT NULL
       GROUP BY u.tenant, u.conversation ORDER BY u.tenant, u.conversation),
     home AS (
-      UPDATE troupe.conversations c SET messages = c.messages + cardinality(a.places) FROM answered a
+      UPDATE troupe.conversations c SET messages = c.messages + cardinality(a.places),
+        active_at = greatest(c.active_at, times[ended[a.places[cardinality(a.places)]]]) FROM answered a
       WHERE c.id = a.conversation AND c.tenant = a.tenant
       RETURNING c.tenant, c.id, c.messages - cardinality(a.places) AS first, a.places)
     INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, run_id, created_at)

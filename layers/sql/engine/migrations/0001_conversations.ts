@@ -8,7 +8,7 @@ import { by_key, once } from "./0001_plans.ts"
 export const statements: ReadonlyArray<string> = [
   /*
    * A conversation with one address. The row's lock is what orders the tasks and messages of a conversation. Each of its messages
-   * and answers writes it again: in the same page, so that no index is written.
+   * and answers writes it again: in the same page, so that no index is written but once in a quarter of an hour.
    */
   `CREATE TABLE troupe.conversations (
     tenant text NOT NULL,
@@ -24,11 +24,20 @@ export const statements: ReadonlyArray<string> = [
     -- How many there are, by which the next ones are numbered.
     tasks int4 NOT NULL DEFAULT 0,
     messages int4 NOT NULL DEFAULT 0,
+    -- A JSON string and a JSON object: what lists show.
+    title text,
+    metadata text,
+    -- The time of the last message or answer.
+    active_at int8 NOT NULL DEFAULT 0,
+    -- The quarter of an hour of that. It is indexed in the place of the time: most messages leave it as it is, and so the indexes.
+    active_slot int8 GENERATED ALWAYS AS (active_at / 900000) STORED,
+    -- All of it was erased: lists leave it out.
+    deleted boolean NOT NULL DEFAULT false,
     PRIMARY KEY (id, tenant)
   ) WITH (fillfactor = 70)`,
-  // The lists of a tenant and of a person, newest first.
-  `CREATE INDEX conversations_tenant ON troupe.conversations ((tenant || ''), created_at DESC, position DESC)`,
-  `CREATE INDEX conversations_begun_by ON troupe.conversations ((tenant || ''), begun_by, created_at DESC, position DESC)`,
+  // The lists of a tenant and of a person, by their last activity. What is in one quarter of an hour is sorted when it is read.
+  `CREATE INDEX conversations_tenant ON troupe.conversations ((tenant || ''), active_slot DESC)`,
+  `CREATE INDEX conversations_begun_by ON troupe.conversations ((tenant || ''), begun_by, active_slot DESC)`,
   // What people and agents said.
   `CREATE TABLE troupe.conversation_messages (
     tenant text NOT NULL,
@@ -67,6 +76,9 @@ export const statements: ReadonlyArray<string> = [
   )`,
   // The same key is the same task.
   `CREATE UNIQUE INDEX agent_tasks_idempotency ON troupe.agent_tasks (idempotency_key, tenant) WHERE idempotency_key IS NOT NULL`,
+  // The few tasks that stand in place of others (`is_branch`).
+  `CREATE INDEX agent_tasks_branches ON troupe.agent_tasks (tenant, conversation, ordinal)
+    WHERE trace_id LIKE '{%"branch":{"replaces":%'`,
   // The mailbox of an address is counted for each message.
   `CREATE INDEX agent_tasks_mailbox ON troupe.agent_tasks (address_key, agent, tenant) WHERE status < 2`,
   // A tenant's runs, newest first.
@@ -143,6 +155,20 @@ export const statements: ReadonlyArray<string> = [
   // What waits for one address, oldest first; and which address waits longest.
   `CREATE INDEX digest_items_address ON troupe.digest_items (tenant, channel, address, position)`,
   `CREATE INDEX digest_items_age ON troupe.digest_items (at, position)`,
+  // Where open questions stand in channels, whose messages are changed when they are settled.
+  `CREATE TABLE troupe.question_posts (
+    position int8 PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    tenant text NOT NULL,
+    approval uuid NOT NULL,
+    channel text NOT NULL,
+    -- JSON strings: a place of the channel, whom it belongs to, and the channel's name of the message.
+    address text NOT NULL,
+    recipient text NOT NULL,
+    post text NOT NULL,
+    at int8 NOT NULL
+  )`,
+  `CREATE INDEX question_posts_approval ON troupe.question_posts (approval, tenant)`,
+  `CREATE INDEX question_posts_age ON troupe.question_posts (at)`,
   // Puts a message at the end of its key. The message is for no agent.
   `CREATE FUNCTION troupe.announce(whose text, line text, subject text, content text, at int8)
 RETURNS void LANGUAGE plpgsql ${by_key} AS $body$
@@ -173,20 +199,24 @@ BEGIN
 END $body$`,
   `CREATE TRIGGER announce_answer AFTER INSERT ON troupe.conversation_messages REFERENCING NEW TABLE AS added
 FOR EACH STATEMENT EXECUTE FUNCTION troupe.announce_answer()`,
-  // A question of a run whose conversation is bound.
+  // A question of a run whose conversation is bound, and its end, also where it stands in a channel that is bound no more.
   `CREATE FUNCTION troupe.announce_question() RETURNS trigger LANGUAGE plpgsql ${by_key} AS $body$
 DECLARE
   place text;
 BEGIN
   SELECT d.conversation INTO place FROM troupe.run_details d WHERE d.run_id = NEW.run_id
-    AND EXISTS (SELECT FROM troupe.channel_bindings b WHERE b.conversation = d.conversation AND b.tenant = NEW.tenant);
+    AND (EXISTS (SELECT FROM troupe.channel_bindings b WHERE b.conversation = d.conversation AND b.tenant = NEW.tenant)
+      OR EXISTS (SELECT FROM troupe.question_posts q WHERE q.approval = NEW.id AND q.tenant = NEW.tenant));
   IF FOUND THEN
-    PERFORM troupe.announce(NEW.tenant, 'conversation/' || place, 'conversation.asked',
+    PERFORM troupe.announce(NEW.tenant, 'conversation/' || place,
+      CASE NEW.status WHEN 0 THEN 'conversation.asked' ELSE 'conversation.settled' END,
       json_build_object('conversation', place, 'approval', NEW.id)::text,
       (extract(epoch FROM clock_timestamp()) * 1000)::int8);
   END IF;
   RETURN NULL;
 END $body$`,
   `CREATE TRIGGER announce_question AFTER INSERT ON troupe.approvals
-FOR EACH ROW WHEN (NEW.status = 0) EXECUTE FUNCTION troupe.announce_question()`
+FOR EACH ROW WHEN (NEW.status = 0) EXECUTE FUNCTION troupe.announce_question()`,
+  `CREATE TRIGGER announce_settled AFTER UPDATE OF status ON troupe.approvals
+FOR EACH ROW WHEN (OLD.status = 0 AND NEW.status <> 0) EXECUTE FUNCTION troupe.announce_question()`
 ]

@@ -11,6 +11,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { statements as accept } from "./0001_accept.ts"
 import { statements as append } from "./0001_append.ts"
+import { statements as budgets } from "./0001_budgets.ts"
 import { statements as conversations } from "./0001_conversations.ts"
 import { statements as memory } from "./0001_memory.ts"
 import { statements as outbox } from "./0001_outbox.ts"
@@ -23,6 +24,7 @@ const statements = [
   ...conversations,
   ...outbox,
   ...accept,
+  ...budgets,
   ...append,
   ...tools,
   ...memory,

@@ -106,10 +106,14 @@ const erasures = [
     position int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id uuid NOT NULL UNIQUE,
     tenant text NOT NULL,
-    -- The subject's keyed digest, in hex.
+    -- The keyed digest of the subject, or of the id of a conversation, in hex.
     subject text NOT NULL,
+    -- 'conversation'. Null = a subject.
+    of_what text,
     -- A JSON string.
     by text NOT NULL,
+    -- Who acted for it, as a JSON string. Null = it acted itself.
+    via text,
     at int8 NOT NULL,
     -- Null = it did not come to its end.
     ended_at int8,
@@ -144,6 +148,8 @@ const tables = [
   "blob_totals",
   "blob_uses",
   "blobs",
+  "budget_accounts",
+  "budget_holds",
   "call_records",
   "channel_bindings",
   "conversation_messages",
@@ -160,6 +166,7 @@ const tables = [
   "outbox",
   "outbox_keys",
   "quarantine",
+  "question_posts",
   "run_details",
   "runs",
   "tool_messages",

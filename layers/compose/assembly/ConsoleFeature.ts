@@ -1,0 +1,31 @@
+/** The console as a feature: its pages beside the API, and the table of its sessions. Loaded only where it is asked for. */
+import { Effect, Layer } from "effect"
+import type { Redacted } from "effect"
+import { pages } from "../../console/Console.ts"
+import { signInLink } from "../../console/Sessions.ts"
+import type { Tenant } from "../../../src/value/Ids.ts"
+import * as StoredConsoleSessions from "../../stores/StoredConsoleSessions.ts"
+import { AddedPages } from "../../http/boundary/AddedPages.ts"
+import type { AnyFeature } from "../options/Feature.ts"
+
+export const feature: AnyFeature = {
+  name: "console",
+  groups: [],
+  tools: [],
+  deliveries: [],
+  events: { handlers: {}, topics: [] },
+  tables: [StoredConsoleSessions.sessions],
+  migrations: StoredConsoleSessions.migrations,
+  layer: Layer.merge(StoredConsoleSessions.layer, Layer.succeed(AddedPages, pages)),
+  over: Layer.empty
+}
+
+/**
+ * The path of a link that signs in once, within an hour, with a token of this tenant. Over the layer of a start with the console, which
+ * has the services that it needs: types do not say those of features.
+ */
+export const signInPath = (tenant: Tenant, token: Redacted.Redacted) =>
+  Effect.map(signInLink(tenant, token), (link) => `/console${link}`) as Effect.Effect<
+    string,
+    Effect.Error<ReturnType<typeof signInLink>>
+  >

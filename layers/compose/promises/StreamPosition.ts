@@ -1,0 +1,60 @@
+/**
+ * A place in the stream of a run, as a text that a client sends back to go on behind it: the run, how many of its events were
+ * given, and how much of the turn in progress, with a hash of that text.
+ */
+import { Effect } from "effect"
+import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
+import type { RunId } from "../../../src/value/Ids.ts"
+
+/** The text that was given of a turn: its length in UTF-16 units, and its hash. */
+export interface GivenText {
+  readonly step: number
+  readonly length: number
+  readonly hash: number
+}
+
+/** `events`: how many events of the run lie behind. */
+export interface StreamPosition {
+  readonly events: number
+  readonly text?: GivenText
+}
+
+/** Of no text. The offset basis of FNV-1a with 32 bits. */
+export const hash_empty = 0x811c9dc5
+
+/** Continues the hash over a text: FNV-1a over its UTF-16 units. */
+export const hashed = (hash: number, text: string): number => {
+  let next = hash
+  for (let at = 0; at < text.length; at++) {
+    next = Math.imul(next ^ text.charCodeAt(at), 0x01000193)
+  }
+  return next >>> 0
+}
+
+export const cursorOf = (run: string, { events, text }: StreamPosition): string =>
+  text === undefined
+    ? `${run}.${events}`
+    : `${run}.${events}.${text.step}.${text.length}.${text.hash.toString(36)}`
+
+const number = "(0|[1-9]\\d{0,8})"
+const written = new RegExp(`^${number}(?:\\.${number}\\.${number}\\.([0-9a-z]{1,7}))?$`)
+
+const wrong = (reason: string) => Effect.fail(new InvalidInput({ field: "message.after", reason }))
+
+/** The position of a cursor; absent = the start. Fails for what is no cursor of this run. */
+export const readCursor = (
+  run: RunId,
+  cursor: unknown
+): Effect.Effect<StreamPosition, InvalidInput> => {
+  if (cursor === undefined) return Effect.succeed({ events: 0 })
+  const expected = "Expected the `cursor` of a part of this run's stream"
+  if (typeof cursor !== "string" || cursor.length > 100) return wrong(expected)
+  if (!cursor.startsWith(`${run}.`)) return wrong(`${expected}; this one is of another run`)
+  const [, events, step, length, hash] = written.exec(cursor.slice(run.length + 1)) ?? []
+  if (events === undefined) return wrong(expected)
+  if (step === undefined || length === undefined || hash === undefined) {
+    return Effect.succeed({ events: Number(events) })
+  }
+  const text = { step: Number(step), length: Number(length), hash: Number.parseInt(hash, 36) }
+  return Effect.succeed({ events: Number(events), text })
+}

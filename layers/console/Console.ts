@@ -1,0 +1,261 @@
+/**
+ * The pages of the console, over the operations of the service: it can do nothing that the API cannot, and what a principal may not
+ * do there is refused here too. Every page reads and every form posts without a script.
+ */
+import { Effect, Redacted, Result, Schema } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { InputOf } from "../../src/operation/Operation.ts"
+import * as ApprovalOperations from "../../src/operation/ApprovalOperations.ts"
+import * as RunOperations from "../../src/operation/RunOperations.ts"
+import { DecisionPayload } from "../../src/approval/Approval.ts"
+import { rightRefusal } from "../../src/principal/Rights.ts"
+import { readJson } from "../../src/value/BoundedJson.ts"
+import type { ApprovalId } from "../../src/value/Ids.ts"
+import { After } from "../../src/operation/Page.ts"
+import { defined } from "../../src/value/PlainObject.ts"
+import { operations } from "../service/ServiceOperations.ts"
+import { keyScript } from "./Keys.ts"
+import { nowPage } from "./NowPage.ts"
+import { inboxPage, questionPage } from "./QuestionPages.ts"
+import { governing } from "./GovernRoutes.ts"
+import { repairs } from "./RepairRoutes.ts"
+import { runPage, runsPage } from "./RunPages.ts"
+import * as Sessions from "./Sessions.ts"
+import type { Rejected } from "./Shell.ts"
+import type { Asked, Page, Surface } from "./SignedPages.ts"
+import {
+  decoded,
+  doneOr,
+  events_max,
+  fieldsOf,
+  html,
+  nothingHere,
+  page_max,
+  pathOf,
+  perform,
+  queryOf,
+  runId,
+  shown,
+  signedPage,
+  to
+} from "./SignedPages.ts"
+import { conversations } from "./TalkRoutes.ts"
+import { linkPage, signInPage } from "./SignInPages.ts"
+import { stylesheet } from "./Stylesheet.ts"
+
+const now = signedPage(
+  Effect.fnUntraced(function* (asked: Asked) {
+    const { items, unknown_calls = [] } = yield* perform(
+      operations.approvals,
+      { limit: page_max },
+      asked
+    )
+    const letters = yield* perform(operations.deadLetters, { limit: page_max }, asked)
+    const unhosted = yield* perform(operations.unhosted, {}, asked)
+    return nowPage(asked.view, {
+      questions: items,
+      unknown: unknown_calls,
+      letters: letters.items.toReversed(),
+      unhosted: unhosted.items
+    })
+  })
+)
+
+const questionsOf = (asked: Asked) =>
+  Effect.flatMap(
+    decoded(ApprovalOperations.list.query, queryOf(asked, ["after"]), nothingHere),
+    (query) => perform(operations.approvals, { ...query, limit: page_max }, asked)
+  )
+
+const inbox = signedPage((asked) =>
+  Effect.map(questionsOf(asked), (questions) => inboxPage(asked.view, questions))
+)
+
+const eventsOf = (
+  asked: Asked,
+  { after, id }: Pick<InputOf<typeof RunOperations.events>, "after" | "id">
+) => perform(operations.runEvents, { id, limit: events_max, ...defined({ after }) }, asked)
+
+const questionWith = Effect.fnUntraced(function* (
+  asked: Asked,
+  id: ApprovalId,
+  rejected?: Rejected
+) {
+  const approval = yield* perform(operations.approval, { id }, asked)
+  const questions = yield* questionsOf(asked)
+  const { items } = yield* eventsOf(asked, { id: approval.run_id })
+  return questionPage(asked.view, questions, approval, items, rejected)
+})
+
+const questionId = ({ params }: Asked) =>
+  Effect.map(decoded(ApprovalOperations.get.params, params, nothingHere), ({ id }) => id)
+
+const question = signedPage((asked) =>
+  Effect.flatMap(questionId(asked), (id) => questionWith(asked, id))
+)
+
+/** The decision of a form; a text = why it is none. */
+const decisionOf = ({ fields }: Asked): Result.Result<DecisionPayload, string> => {
+  const { decision, note, reason } = fields
+  const args = fields["arguments"]
+  const json = args === undefined ? undefined : readJson(args)
+  if (json !== undefined && Result.isFailure(json)) {
+    return Result.fail(`The arguments are not JSON that can be read: ${json.failure.message}.`)
+  }
+  const given = {
+    decision,
+    ...(reason === undefined ? undefined : { reason }),
+    ...(note === undefined ? undefined : { note }),
+    ...(json === undefined ? undefined : { arguments: json.success })
+  }
+  return Result.mapError(
+    Schema.decodeUnknownResult(DecisionPayload)(given),
+    ({ message }) => message
+  )
+}
+
+const decide = (surface: Surface) =>
+  signedPage(
+    Effect.fnUntraced(function* (asked: Asked) {
+      const { fields, view } = asked
+      const id = yield* questionId(asked)
+      const read = decisionOf(asked)
+      const again = (message: string, status: number) =>
+        Effect.map(questionWith(asked, id, { message, typed: fields }), (page) =>
+          html(page, status)
+        )
+      if (Result.isFailure(read)) return yield* again(read.failure, 422)
+      return yield* doneOr(
+        surface,
+        Effect.as(
+          perform(operations.decide, { id, ...read.success }, asked),
+          to(`${view.path}/inbox/${id}`)
+        ),
+        again
+      )
+    })
+  )(surface)
+
+const runs = signedPage(
+  Effect.fnUntraced(function* (asked: Asked) {
+    const given = queryOf(asked, ["after", "status"])
+    const query = yield* decoded(
+      Schema.Struct({
+        after: RunOperations.list.query.fields.after,
+        status: RunOperations.list.query.fields.status
+      }),
+      given,
+      nothingHere
+    )
+    const found = yield* perform(operations.runs, { ...query, limit: page_max }, asked)
+    return runsPage(asked.view, {
+      ...found,
+      ...(query.status === undefined ? undefined : { status: query.status })
+    })
+  })
+)
+
+const AfterEvent = Schema.Struct({
+  after: Schema.optionalKey(Schema.FiniteFromString.pipe(Schema.decodeTo(After)))
+})
+
+const run = signedPage(
+  Effect.fnUntraced(function* (asked: Asked) {
+    const id = yield* runId(asked)
+    const { after } = yield* decoded(AfterEvent, queryOf(asked, ["after"]), nothingHere)
+    const summary = yield* perform(operations.run, { id }, asked)
+    const { items, next_after } = yield* eventsOf(asked, { id, ...defined({ after }) })
+    return runPage(asked.view, summary, items, next_after !== undefined)
+  })
+)
+
+const cancel = signedPage(
+  Effect.fnUntraced(function* (asked: Asked) {
+    const id = yield* runId(asked)
+    const trouble = {
+      status: 422,
+      title: "Say why",
+      detail: "A run is cancelled with a reason of 1 to 4,000 characters."
+    }
+    const { reason } = yield* decoded(
+      RunOperations.cancel.payload,
+      { reason: asked.fields["reason"] },
+      trouble
+    )
+    yield* perform(operations.cancel, { id, reason }, asked)
+    return to(`${asked.view.path}/runs/${id}`)
+  })
+)
+
+/** Anybody may send one: it takes a token and no more. */
+const sign_in_bytes_max = 16_384
+
+const signInForm = (surface: Surface) =>
+  Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
+    const path = pathOf(surface, request)
+    const code = new URL(request.url, "http://console").searchParams.get("code")
+    return html(code === null ? signInPage(path) : linkPage(path, code))
+  })
+
+const signIn = (surface: Surface) =>
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const path = pathOf(surface, request)
+    const refused = (problem: string) => html(signInPage(path, problem), 401)
+    const { code, token = "" } = yield* fieldsOf(sign_in_bytes_max)
+    const found = yield* Effect.result(
+      code === undefined ? Sessions.byToken(Redacted.make(token.trim())) : Sessions.byLink(code)
+    )
+    if (Result.isFailure(found)) {
+      return found.failure._tag === "Unauthorized"
+        ? refused("This token is none that the service knows, or is not in force any more.")
+        : yield* shown(surface, found.failure)
+    }
+    const by = found.success
+    if (by === undefined)
+      return refused("This link was used before, or is too old. Sign in with a token.")
+    yield* surface.admit(by.principal)
+    if (rightRefusal(by.principal, "inspect") !== undefined) {
+      return refused(
+        "The owner of this token may not look into runs: the console is for those who answer for what agents do."
+      )
+    }
+    return yield* Sessions.beginSession(to(path), request, path, by)
+  }).pipe(Effect.catch((error: unknown) => shown(surface, error)))
+
+const signOut = signedPage(({ request, session, view: { path } }) =>
+  Sessions.endSession(to(`${path}/sign-in`), request, path, session)
+)
+
+const toConsole = (surface: Surface) =>
+  Effect.map(HttpServerRequest.HttpServerRequest, (request) => to(pathOf(surface, request)))
+
+/** What all pages share, the same for everybody. */
+const shared = (content: string, contentType: string) => () =>
+  Effect.succeed(
+    HttpServerResponse.text(content, {
+      contentType: `${contentType}; charset=utf-8`,
+      headers: { "cache-control": "max-age=300" }
+    })
+  )
+
+/** All routes of the console. */
+export const pages: ReadonlyArray<Page> = [
+  { method: "GET", path: "/console", answer: now },
+  // People type it so.
+  { method: "GET", path: "/console/", answer: toConsole },
+  { method: "GET", path: "/console/style.css", answer: shared(stylesheet, "text/css") },
+  { method: "GET", path: "/console/keys.js", answer: shared(keyScript, "text/javascript") },
+  { method: "GET", path: "/console/sign-in", answer: signInForm },
+  { method: "POST", path: "/console/sign-in", answer: signIn },
+  { method: "POST", path: "/console/sign-out", answer: signOut },
+  { method: "GET", path: "/console/inbox", answer: inbox },
+  { method: "GET", path: "/console/inbox/:id", answer: question },
+  { method: "POST", path: "/console/inbox/:id", answer: decide },
+  { method: "GET", path: "/console/runs", answer: runs },
+  { method: "GET", path: "/console/runs/:id", answer: run },
+  { method: "POST", path: "/console/runs/:id/cancel", answer: cancel },
+  ...repairs,
+  ...conversations,
+  ...governing
+]

@@ -1,0 +1,108 @@
+/**
+ * HTML as values. A text is a text wherever it comes from: it is escaped here and nowhere else, and characters that hide or
+ * reorder others are shown by their numbers. There is no way to give markup as a text.
+ */
+import { truncateUnits } from "../../src/value/CutText.ts"
+import { escapeInvisible, withVisible } from "../../src/value/InvisibleText.ts"
+
+/** What an element may have as a child. `false` and undefined are nothing. */
+export type Child = Html | string | number | false | undefined | ReadonlyArray<Child>
+
+/** `true` is an attribute without a value. `false` and undefined are none. */
+type Attribute = string | number | boolean | undefined
+export type Attributes = Readonly<Record<string, Attribute>>
+
+const written: unique symbol = Symbol("written")
+
+/** Markup that `element` made. */
+export class Html {
+  readonly [written]: string
+  constructor(markup: string, key: typeof written) {
+    // Nobody else has the key.
+    if (key !== written) throw new TypeError("only `element` makes markup")
+    this[written] = markup
+  }
+}
+
+/** Elements without children or an end tag. */
+const voids: ReadonlySet<string> = new Set(["br", "hr", "input", "link", "meta"])
+
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;"
+}
+
+const escaped = (text: string): string => text.replace(/[&<>"']/g, (each) => entities[each] ?? each)
+
+const attribute = ([name, value]: readonly [string, Attribute]): string => {
+  if (value === undefined || value === false) return ""
+  // Neither code nor style is ever inline: the pages' policy would block it.
+  if (!/^[a-zA-Z][a-zA-Z0-9-]*$/.test(name) || /^(on|style$|srcdoc$)/i.test(name)) {
+    throw new TypeError(`the console writes no attribute ${name}`)
+  }
+  if (value === true) return ` ${name}`
+  // These are read by people; the others are sent back as they are.
+  const text =
+    name === "title" || name === "aria-label" ? withVisible(String(value)) : String(value)
+  return ` ${name}="${escaped(text)}"`
+}
+
+/** What is edited has to come back as it was. */
+const asIs = (text: string): string => text
+
+const inner = (child: Child, shown: (text: string) => string): string => {
+  if (child === undefined || child === false) return ""
+  if (child instanceof Html) return child[written]
+  if (typeof child === "string") return escaped(shown(child))
+  if (typeof child === "number") return String(child)
+  return child.map((each) => inner(each, shown)).join("")
+}
+
+/** An element with its attributes and children. Throws for a name, or an attribute, that pages do not have. */
+export const element = (
+  name: string,
+  attributes: Attributes,
+  ...children: ReadonlyArray<Child>
+): Html => {
+  if (!/^[a-z][a-zA-Z0-9]*$/.test(name) || name === "script" || name === "style") {
+    throw new TypeError(`the console writes no element ${name}`)
+  }
+  const begin = `<${name}${Object.entries(attributes).map(attribute).join("")}>`
+  if (voids.has(name)) return new Html(begin, written)
+  const isEdited = name === "textarea"
+  const content = inner(children, isEdited ? asIs : withVisible)
+  // A first line end in a textarea is none.
+  return new Html(`${begin}${isEdited ? "\n" : ""}${content}</${name}>`, written)
+}
+
+/** The one script of a page, by its path. */
+export const scriptAt = (path: string): Html =>
+  new Html(`<script src="${escaped(path)}" defer></script>`, written)
+
+/** A whole page. */
+export const documentOf = (page: Html): string => `<!doctype html>${page[written]}`
+
+/** JSON on lines of its own, in which every invisible character is an escape: nothing hides in it, and it means the same. */
+export const jsonText = (value: unknown): string =>
+  escapeInvisible(JSON.stringify(value, undefined, 2))
+
+/** JSON in a page: its text, and how many UTF-16 units do not stand in it. */
+export interface ShownJson {
+  readonly text: string
+  readonly missing: number
+}
+
+/**
+ * The same with a bound: on one line where its lines would be longer than `units_max`, since what nests deep is mostly indents, and
+ * without its end where that is longer too.
+ */
+export const boundedJson = (value: unknown, units_max: number): ShownJson => {
+  const line = JSON.stringify(value)
+  const lines = line.length > units_max ? line : JSON.stringify(value, undefined, 2)
+  const text = lines.length > units_max ? line : lines
+  const cut = truncateUnits(text, units_max)
+  return { text: escapeInvisible(cut), missing: text.length - cut.length }
+}

@@ -1,0 +1,291 @@
+/** Runs as a list, and one run: how it stands, what happened when, and every event. */
+import type { Decision } from "../../src/approval/Approval.ts"
+import type { RunItem } from "../../src/run/RunItem.ts"
+import type { RunSummary } from "../../src/operation/RunSummary.ts"
+import type { JournalEntry } from "../../src/run/RunEvent.ts"
+import { cutText } from "../../src/value/CutText.ts"
+import { callTable, reasonedCalls } from "./CallReasons.ts"
+import type { Child, Html, ShownJson } from "./Html.ts"
+import { boundedJson, element } from "./Html.ts"
+import { spansOf } from "./WorkSpans.ts"
+import type { View } from "./Shell.ts"
+import { emptyList, fact, form, may, nextPage, page, table } from "./Shell.ts"
+import { waterfall } from "./Waterfall.ts"
+import { clock, moment, shortId } from "./Words.ts"
+
+/** A page of runs, how it was chosen, and where the next one begins. */
+export interface Runs {
+  readonly items: ReadonlyArray<RunItem>
+  readonly next_after?: string
+  readonly status?: string
+}
+
+const kinds: Readonly<Record<string, string>> = {
+  awaiting_approval: "wait",
+  complete: "good",
+  failed: "bad",
+  cancelled: "bad"
+}
+
+const statusTag = (status: string) =>
+  element("span", { class: `tag ${kinds[status] ?? ""}` }, status.replaceAll("_", " "))
+
+/** The choices of the list, each a link. */
+const statuses = ["", "processing", "awaiting_approval", "complete", "failed", "cancelled"] as const
+
+const filters = ({ path }: View, chosen = "") =>
+  element(
+    "div",
+    { class: "filters", role: "group", "aria-label": "Status" },
+    statuses.map((status) =>
+      element(
+        "a",
+        {
+          href: `${path}/runs${status === "" ? "" : `?status=${status}`}`,
+          "aria-current": status === chosen ? "true" : undefined
+        },
+        status === "" ? "all" : status.replaceAll("_", " ")
+      )
+    )
+  )
+
+const runRow = (
+  view: View,
+  { agent, by, created_at, handed_to, id, message, quarantined, reason, status }: RunItem
+) =>
+  element(
+    "tr",
+    {},
+    element("td", {}, element("a", { href: `${view.path}/runs/${id}` }, shortId(id))),
+    element("td", {}, handed_to === undefined ? agent : `${agent} › ${handed_to}`),
+    element(
+      "td",
+      {},
+      quarantined === true ? statusTag("quarantined") : statusTag(status),
+      reason !== undefined && ` ${reason}`
+    ),
+    element("td", { class: "wide" }, cutText(message, 120)),
+    element("td", {}, by),
+    element("td", { class: "num" }, moment(created_at, view.now))
+  )
+
+/** Runs, newest first. */
+export const runsPage = (view: View, { items, next_after, status }: Runs): Html => {
+  const more = new URLSearchParams(next_after === undefined ? {} : { after: next_after })
+  if (status !== undefined) more.set("status", status)
+  return page(
+    view,
+    { title: "Runs", current: "/runs" },
+    filters(view, status),
+    items.length === 0
+      ? emptyList("There is no such run.", "A message to an agent begins one.")
+      : table(
+          ["Run", "Agent", "Status", "Message", "For", "Began"],
+          items.map((each) => runRow(view, each))
+        ),
+    nextPage(next_after === undefined ? undefined : `${view.path}/runs?${more}`)
+  )
+}
+
+const money = ({ cost }: RunSummary): string | undefined =>
+  cost?.amount === undefined ? undefined : `${cost.amount} ${cost.currency ?? ""}`
+
+const facts = (view: View, run: RunSummary): Html => {
+  return element(
+    "dl",
+    { class: "facts" },
+    fact("Agent", run.agent),
+    fact("For", run.via === undefined ? run.by : `${run.by} through ${run.via}`),
+    fact(
+      "Conversation",
+      element(
+        "a",
+        { href: `${view.path}/conversations/${run.conversation}` },
+        shortId(run.conversation)
+      )
+    ),
+    fact("Began", moment(run.created_at, view.now)),
+    fact("Steps", run.steps),
+    fact("Tokens", run.tokens.toLocaleString("en")),
+    fact("Cost", money(run)),
+    fact("Events", run.length),
+    fact("Trace", shortId(run.trace_id)),
+    fact("Why", run.reason)
+  )
+}
+
+/** What a person added to a decision. */
+const said = (decision: Decision): string => {
+  const words = decision._tag === "Deny" ? decision.reason : decision.note
+  return words === undefined ? "" : `: “${words}”`
+}
+
+/** What of an event stands in its row; the whole of it is behind it. */
+const gist = ({ event }: JournalEntry): string => {
+  switch (event._tag) {
+    case "RunAccepted":
+      return `${event.by}: “${event.message}”`
+    case "ModelTurned":
+      return [event.text, ...event.calls.map(({ name }) => `proposes ${name}`)]
+        .filter((each) => each !== "")
+        .join("; ")
+    case "FrameOpened":
+      return `${event.agent}: “${event.input}”`
+    case "ApprovalRequested":
+    case "ClientRequested":
+      return event.payload.effect_description
+    case "ApprovalDecided":
+      return `${event.decision._tag} by ${event.by}${said(event.decision)}`
+    case "CallSettled":
+      return `${event.call}: ${event.outcome._tag === "Failed" ? event.outcome.error.message : event.outcome._tag}`
+    case "Guarded":
+      return `${event.guard}: ${event.verdict} (${event.on})`
+    case "RunEnded":
+      return event.text
+    default:
+      return "call" in event ? event.call : ""
+  }
+}
+
+/** What a page has of one event, and of all, in UTF-16 units of JSON. */
+const event_units_max = 20_000
+const page_units_max = 1_000_000
+
+const eventRow = (entry: JournalEntry, { missing, text }: ShownJson) =>
+  element(
+    "tr",
+    { id: `event-${entry.seq}` },
+    element("td", { class: "num id" }, entry.seq),
+    element("td", { class: "quiet" }, clock(entry.at)),
+    element("td", {}, entry.event._tag),
+    element(
+      "td",
+      { class: "wide" },
+      element(
+        "details",
+        {},
+        element("summary", {}, cutText(gist(entry) || "…", 160)),
+        element("pre", {}, text),
+        missing > 0 &&
+          element(
+            "p",
+            { class: "quiet" },
+            `${missing.toLocaleString("en")} more characters are in the API's list of the run's events.`
+          )
+      )
+    )
+  )
+
+/** The rows of the first events, as many as a page has room for. */
+const eventRows = (entries: ReadonlyArray<JournalEntry>): ReadonlyArray<Html> => {
+  const rows: Array<Html> = []
+  let units = 0
+  for (const entry of entries) {
+    if (units >= page_units_max) break
+    const shown = boundedJson(entry.event, event_units_max)
+    units += shown.text.length
+    rows.push(eventRow(entry, shown))
+  }
+  return rows
+}
+
+/** Which events stand on the page, and the links to the others. */
+const whichEvents = (
+  view: View,
+  { id, length }: RunSummary,
+  shown: ReadonlyArray<JournalEntry>,
+  isCut: boolean
+): Child => {
+  const [first, last] = [shown[0]?.seq ?? 0, shown.at(-1)?.seq ?? 0]
+  const path = `${view.path}/runs/${id}`
+  return (
+    (isCut || first > 0) && [
+      element("p", { class: "quiet" }, `Events ${first} to ${last} of ${length}.`),
+      first > 0 && element("p", {}, element("a", { href: path }, "The first ones")),
+      nextPage(isCut ? `${path}?after=${last}` : undefined, "The next ones")
+    ]
+  )
+}
+
+const waiting = (view: View, { pending_approvals }: RunSummary): Child =>
+  pending_approvals.map(({ payload }) =>
+    element(
+      "p",
+      { class: "notice" },
+      "Waits for a person: ",
+      element(
+        "a",
+        { href: `${view.path}/inbox/${payload.correlation_id}` },
+        payload.effect_description
+      )
+    )
+  )
+
+const isOver = ({ status }: RunSummary): boolean =>
+  status === "complete" || status === "failed" || status === "cancelled"
+
+const cancel = (view: View, run: RunSummary): Child =>
+  !isOver(run) &&
+  may(view, "cancel") &&
+  element(
+    "details",
+    { class: "right" },
+    element("summary", { class: "no" }, "Cancel …"),
+    form(
+      view,
+      `${view.path}/runs/${run.id}/cancel`,
+      {},
+      element("label", { for: "reason" }, "Why?"),
+      element("input", { id: "reason", name: "reason", required: true, maxlength: 4_000 }),
+      element("button", { class: "no" }, "Cancel the run")
+    )
+  )
+
+/** One run. `entries`: some of its events; `isCut`: there are more behind them. */
+export const runPage = (
+  view: View,
+  run: RunSummary,
+  entries: ReadonlyArray<JournalEntry>,
+  isCut: boolean
+): Html => {
+  const rows = eventRows(entries)
+  const shown = entries.slice(0, rows.length)
+  return page(
+    view,
+    {
+      title: cutText(run.message, 80) || "Run",
+      current: "/runs",
+      aside: [statusTag(run.status), shortId(run.id), cancel(view, run)]
+    },
+    waiting(view, run),
+    facts(view, run),
+    element(
+      "div",
+      { class: "panel" },
+      element("section", {}, element("h2", {}, "What happened when"), waterfall(spansOf(shown))),
+      callTable(reasonedCalls(shown)),
+      element(
+        "section",
+        { class: "scroll" },
+        element("h2", {}, "Every event"),
+        element(
+          "table",
+          {},
+          element(
+            "thead",
+            {},
+            element(
+              "tr",
+              {},
+              ["Seq", "At (UTC)", "Event", "What"].map((name) =>
+                element("th", { scope: "col" }, name)
+              )
+            )
+          ),
+          element("tbody", {}, rows)
+        ),
+        whichEvents(view, run, shown, isCut || rows.length < entries.length)
+      )
+    )
+  )
+}

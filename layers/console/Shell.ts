@@ -1,0 +1,199 @@
+/** What every page of the console has around it. */
+import type { Principal } from "../../src/principal/Principal.ts"
+import type { RightName } from "../../src/principal/Rights.ts"
+import { rightRefusal } from "../../src/principal/Rights.ts"
+import type { Child, Html } from "./Html.ts"
+import { element, scriptAt } from "./Html.ts"
+import { keyList } from "./Keys.ts"
+
+/** Who looks at a page, when, and from where. */
+export interface View {
+  /** The path of the console, such as `/console`, with that of the service where it is mounted. Links begin with it. */
+  readonly path: string
+  readonly principal: Principal
+  /** What every form sends back, so that no other page can send it. */
+  readonly form_key: string
+  /** When the page was asked for, in ms since 1970. */
+  readonly now: number
+}
+
+/** May whoever looks at the page do this? What they may not is not shown, and the operation refuses it all the same. */
+export const may = ({ principal }: View, right: RightName): boolean =>
+  rightRefusal(principal, right) === undefined
+
+const pages = [
+  ["", "Now"],
+  ["/inbox", "Inbox"],
+  ["/runs", "Runs"],
+  ["/conversations", "Conversations"]
+] as const
+
+const repairs = [
+  ["/unknown", "Unknown outcomes"],
+  ["/dead-letters", "Dead letters"]
+] as const
+
+const governs = [
+  ["/agents", "Agents"],
+  ["/costs", "Costs"],
+  ["/kill-switch", "Kill switch"]
+] as const
+
+/** The path of one of the pages in the menu. */
+export type PagePath = (typeof pages | typeof repairs | typeof governs)[number][0]
+
+const head = (path: string, title: string, ...more: ReadonlyArray<Child>) =>
+  element(
+    "head",
+    {},
+    element("meta", { charset: "utf-8" }),
+    element("meta", { name: "viewport", content: "width=device-width, initial-scale=1" }),
+    element("title", {}, `${title} · Troupe`),
+    element("link", { rel: "stylesheet", href: `${path}/style.css` }),
+    more
+  )
+
+/** A page that nobody is signed in at. */
+export const barePage = (path: string, title: string, ...content: ReadonlyArray<Child>): Html =>
+  element(
+    "html",
+    { lang: "en" },
+    head(path, title),
+    element("body", { class: "bare" }, element("main", {}, element("h1", {}, title), content))
+  )
+
+/** A form that changes something: it sends the key of its session along. */
+export const form = (
+  { form_key }: View,
+  action: string,
+  attributes: Readonly<Record<string, string>>,
+  ...content: ReadonlyArray<Child>
+): Html =>
+  element(
+    "form",
+    { method: "post", action, ...attributes },
+    element("input", { type: "hidden", name: "form_key", value: form_key }),
+    content
+  )
+
+const links = (
+  of: ReadonlyArray<readonly [PagePath, string]>,
+  view: View,
+  current: PagePath
+): Child =>
+  of.map(([path, name]) =>
+    element(
+      "a",
+      { href: view.path + path, "aria-current": path === current ? "page" : undefined },
+      name
+    )
+  )
+
+const menu = (view: View, current: PagePath) =>
+  element(
+    "nav",
+    { "aria-label": "Console" },
+    element(
+      "div",
+      { class: "mark" },
+      "Troupe ",
+      element("span", { class: "tag", title: "tenant" }, view.principal.tenant)
+    ),
+    links(pages, view, current),
+    element("h2", {}, "Repair"),
+    links(repairs, view, current),
+    element("h2", {}, "Govern"),
+    links(governs, view, current),
+    element(
+      "div",
+      { class: "who" },
+      element("b", {}, view.principal.id),
+      element("span", { class: "small quiet" }, view.principal.roles.join(", ")),
+      form(view, `${view.path}/sign-out`, {}, element("button", {}, "Sign out"))
+    )
+  )
+
+/** A page with its menu. `aside` stands beside the heading. */
+export const page = (
+  view: View,
+  {
+    aside,
+    current,
+    title
+  }: { readonly aside?: Child; readonly current: PagePath; readonly title: string },
+  ...content: ReadonlyArray<Child>
+): Html =>
+  element(
+    "html",
+    { lang: "en" },
+    head(view.path, title, scriptAt(`${view.path}/keys.js`)),
+    element(
+      "body",
+      {},
+      element("a", { class: "skip", href: "#content" }, "To the content"),
+      menu(view, current),
+      element(
+        "main",
+        { id: "content" },
+        element("header", { class: "page" }, element("h1", {}, title), aside),
+        content
+      ),
+      keyList
+    )
+  )
+
+/** What a form asked for and was not done: what was typed, and why not. */
+export interface Rejected {
+  readonly message: string
+  readonly typed: Readonly<Record<string, string>>
+}
+
+/** Why it was not done, above what was typed. */
+export const rejectedNotice = (rejected: Rejected | undefined): Child =>
+  rejected !== undefined && element("p", { class: "problem", role: "alert" }, rejected.message)
+
+/** What was typed, where its form stands no more: somebody else was faster. */
+export const typedText = (text: string | undefined): Child =>
+  text !== undefined && [
+    element("p", { class: "quiet" }, "What you typed:"),
+    element("pre", {}, text)
+  ]
+
+/** A table with the names of its columns. */
+export const table = (columns: ReadonlyArray<string>, rows: ReadonlyArray<Html>): Html =>
+  element(
+    "div",
+    { class: "panel scroll" },
+    element(
+      "table",
+      {},
+      element(
+        "thead",
+        {},
+        element(
+          "tr",
+          {},
+          columns.map((name) => element("th", { scope: "col" }, name))
+        )
+      ),
+      element("tbody", {}, rows)
+    )
+  )
+
+/** A value with its name, in a list of class `facts`. Undefined is none. */
+export const fact = (name: string, ...value: ReadonlyArray<Child>): Child =>
+  value.some((each) => each !== undefined) &&
+  element("div", {}, element("dt", {}, name), element("dd", {}, value))
+
+/** What stands where a list has nothing. */
+export const emptyList = (what: string, more: string): Html =>
+  element(
+    "div",
+    { class: "panel empty" },
+    element("p", {}, what),
+    element("p", { class: "quiet" }, more)
+  )
+
+/** A link to the page that follows, if there is one. */
+export const nextPage = (href: string | undefined, name = "Older ones"): Child =>
+  href !== undefined && element("p", { class: "more" }, element("a", { href, rel: "next" }, name))

@@ -1,0 +1,230 @@
+/** What the routes of the console share: a page for whoever is signed in, what was asked, and the operation that answers. */
+import { ByteSize, Effect, Schema } from "effect"
+import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { InputOf, Operation, OutputOf } from "../../src/operation/Operation.ts"
+import * as RunOperations from "../../src/operation/RunOperations.ts"
+import type { Principal } from "../../src/principal/Principal.ts"
+import { rightRefusal } from "../../src/principal/Rights.ts"
+import type { Html } from "./Html.ts"
+import { documentOf } from "./Html.ts"
+import * as Sessions from "./Sessions.ts"
+import type { View } from "./Shell.ts"
+import { problemPage } from "./SignInPages.ts"
+
+/** What went wrong, for people. */
+export interface Trouble {
+  readonly status: number
+  readonly title: string
+  readonly detail: string
+}
+
+/** What the server around the console gives it. */
+export interface Surface {
+  /** Counts a request of the principal, and fails where it has sent too many. */
+  readonly admit: (
+    principal: Principal
+  ) => Effect.Effect<void, unknown, HttpServerRequest.HttpServerRequest>
+  /** Counts a message of the principal to an agent, and fails where it has sent too many. */
+  readonly message: (
+    principal: Principal
+  ) => Effect.Effect<void, unknown, HttpServerRequest.HttpServerRequest>
+  /** Answers the principal while few others are, so that pages take no more memory than there is. */
+  readonly share: <A, E, R>(
+    principal: Principal,
+    answer: Effect.Effect<A, E, R>
+  ) => Effect.Effect<A, unknown, R>
+  /** What people are told of an error; undefined = nobody declared it. */
+  readonly problemOf: (error: unknown) => Trouble | undefined
+  /** Tells the log what people are not told, of a store that failed. */
+  readonly log: (trouble: Trouble) => Effect.Effect<void>
+  /** The path under which the service is mounted, as the client sees it; empty for the root. */
+  readonly baseOf: (request: HttpServerRequest.HttpServerRequest) => string
+  /** The largest body of a form, in bytes. */
+  readonly body_bytes_max: number
+}
+
+/** A route of the console. What it needs is what a service has. */
+export interface Page {
+  readonly method: "GET" | "POST"
+  readonly path: `/console${string}`
+  readonly answer: (
+    surface: Surface
+  ) => Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, unknown>
+}
+
+const path_own = "/console"
+
+/** Nothing but the own stylesheet is loaded, and forms go nowhere else. */
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+export const html = (page: Html, status = 200): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(documentOf(page), {
+    status,
+    contentType: "text/html; charset=utf-8",
+    // Browsers send the origin of a form only with a referrer.
+    headers: { "content-security-policy": policy, "referrer-policy": "same-origin" }
+  })
+
+export const to = (path: string) => HttpServerResponse.redirect(path, { status: 303 })
+
+/** An error of the console's own. */
+class Told {
+  readonly problem: Trouble
+  constructor(problem: Trouble) {
+    this.problem = problem
+  }
+}
+
+const badForm: Trouble = {
+  status: 403,
+  title: "Not sent from here",
+  detail:
+    "The form was not sent by a page of your session. Go back, load the page again, and send it once more."
+}
+
+const tooLarge = (bytes_max: number): Trouble => ({
+  status: 413,
+  title: "Too much for a form",
+  detail: `A form takes at most ${bytes_max.toLocaleString("en")} bytes. Nothing was changed.`
+})
+
+/** What a form has sent, at most once each. */
+type Fields = Readonly<Record<string, string>>
+
+/** The fields of a form, which is refused unless a page of this service sent it. */
+export const fieldsOf = Effect.fnUntraced(function* (bytes_max: number) {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  if (!Sessions.isOwnPage(request)) return yield* Effect.fail(new Told(badForm))
+  const sent = yield* Effect.mapError(
+    Effect.provideService(
+      request.urlParamsBody,
+      HttpIncomingMessage.MaxBodySize,
+      ByteSize.bytes(bytes_max)
+    ),
+    ({ reason }) =>
+      new Told(
+        reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
+          ? tooLarge(bytes_max)
+          : badForm
+      )
+  )
+  const fields: Record<string, string> = {}
+  for (const [name, value] of sent) {
+    if (typeof value === "string") fields[name] ??= value
+  }
+  return fields satisfies Fields
+})
+
+/** A session's request. */
+export interface Asked {
+  readonly view: View
+  readonly request: HttpServerRequest.HttpServerRequest
+  readonly params: Readonly<Record<string, string | undefined>>
+  readonly fields: Fields
+  readonly session: string
+}
+
+export const pathOf = (surface: Surface, request: HttpServerRequest.HttpServerRequest) =>
+  surface.baseOf(request) + path_own
+
+/** An error as a page; one that nobody declared is for the log. */
+export const shown = Effect.fnUntraced(function* (surface: Surface, error: unknown) {
+  const trouble = surface.problemOf(error)
+  if (trouble === undefined) return yield* Effect.die(error)
+  yield* surface.log(trouble)
+  const path = pathOf(surface, yield* HttpServerRequest.HttpServerRequest)
+  return html(problemPage(path, trouble), trouble.status)
+})
+
+/** A page for somebody who is signed in; whoever is not is sent to where one does. */
+export const signedPage =
+  <E, R>(
+    answer: (asked: Asked) => Effect.Effect<Html | HttpServerResponse.HttpServerResponse, E, R>
+  ) =>
+  (surface: Surface) =>
+    Effect.gen(function* () {
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const path = pathOf(surface, request)
+      return yield* Effect.gen(function* () {
+        const found = yield* Sessions.signedIn(request)
+        if (found === undefined) return to(`${path}/sign-in`)
+        const { digest, form_key, principal } = found
+        yield* surface.admit(principal)
+        const refusal = rightRefusal(principal, "inspect")
+        if (refusal !== undefined) return yield* Effect.fail(refusal)
+        return yield* surface.share(
+          principal,
+          Effect.gen(function* () {
+            const posts = request.method === "POST"
+            const fields = posts ? yield* fieldsOf(surface.body_bytes_max) : {}
+            if (posts && !Sessions.isSame(fields["form_key"] ?? "", form_key)) {
+              return yield* Effect.fail(new Told(badForm))
+            }
+            const now = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
+            const view = { path, principal, form_key, now }
+            const params = yield* HttpRouter.params
+            const given = yield* answer({ view, request, params, fields, session: digest })
+            return HttpServerResponse.isHttpServerResponse(given) ? given : html(given)
+          })
+        )
+      }).pipe(Effect.catch((error: unknown) => shown(surface, error)))
+    })
+
+/** Performs an operation as the one who is signed in. */
+export const perform = <O extends Operation, E, R>(
+  served: {
+    readonly operation: O
+    readonly perform: (
+      input: Effect.Effect<InputOf<O>>,
+      by: Principal
+    ) => Effect.Effect<OutputOf<O>, E, R>
+  },
+  input: InputOf<O>,
+  { view }: Pick<Asked, "view">
+) => served.perform(Effect.succeed(input), view.principal)
+
+/** What is in a part of a request, decoded as the operation has it. */
+export const decoded = <A, I>(schema: Schema.Codec<A, I>, given: unknown, missing: Trouble) =>
+  Effect.mapError(Schema.decodeUnknownEffect(schema)(given), () => new Told(missing))
+
+/** What a form asks for. Where it is refused, `again` is the page with why, and with what was typed. */
+export const doneOr = <A, B, E, E2, R, R2>(
+  surface: Surface,
+  act: Effect.Effect<A, E, R>,
+  again: (message: string, status: number) => Effect.Effect<B, E2, R2>
+): Effect.Effect<A | B, E | E2, R | R2> =>
+  Effect.catch(act, (error): Effect.Effect<B, E | E2, R2> => {
+    const trouble = surface.problemOf(error)
+    return trouble === undefined || trouble.status === 404
+      ? Effect.fail(error)
+      : again(trouble.detail, trouble.status)
+  })
+
+export const nothingHere: Trouble = {
+  status: 404,
+  title: "There is nothing here",
+  detail: "The address names nothing that this console has."
+}
+
+export const queryOf = (
+  { request }: Asked,
+  names: ReadonlyArray<string>
+): Record<string, string> => {
+  const query = new URL(request.url, "http://console").searchParams
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = query.get(name)
+      return value === null || value === "" ? [] : [[name, value]]
+    })
+  )
+}
+
+/** The rows of a page of a list. */
+export const page_max = 50
+/** The events of a run that its page has, and those that are read for why a call is asked or ran. */
+export const events_max = 500
+
+/** The run that an address names. */
+export const runId = ({ params }: Asked) =>
+  Effect.map(decoded(RunOperations.get.params, params, nothingHere), ({ id }) => id)

@@ -1,0 +1,39 @@
+/**
+ * Who is signed in at the console: sessions, and links that begin one. Only SHA-256 digests are stored, of the session's id and of
+ * the token that it stands for, so that a copy of the database signs nobody in.
+ */
+import { Context } from "effect"
+import type { Effect } from "effect"
+import type { Tenant } from "../src/value/Ids.ts"
+import type { StoreError } from "./StoreError.ts"
+
+/** A session, or a link that begins one. */
+export interface ConsoleSession {
+  /** SHA-256 of the token with which somebody signed in, 64 hex digits: when it ends, so does the session. */
+  readonly token_sha256: string
+  /** The tenant of the token's principal. */
+  readonly tenant: Tenant
+  /** When it ends by itself, in ms since 1970. */
+  readonly ends_at: number
+}
+
+/** Sessions of the console, each under the SHA-256 of its id, 64 hex digits. */
+export class ConsoleSessions extends Context.Service<
+  ConsoleSessions,
+  {
+    /**
+     * Begins a session, or makes a `link`. Of a token about 100 are kept, and of a tenant 10,000: the ended and then the oldest go.
+     */
+    add(
+      sha256: string,
+      session: ConsoleSession,
+      kind: "session" | "link"
+    ): Effect.Effect<void, StoreError>
+    /** The session, unless it has ended; undefined = there is none. */
+    find(sha256: string): Effect.Effect<ConsoleSession | undefined, StoreError>
+    /** Takes a link away, which is thereby used: of several callers one gets it. Undefined = there is none, or it has ended. */
+    use(sha256: string): Effect.Effect<ConsoleSession | undefined, StoreError>
+    /** Ends a session. */
+    end(sha256: string): Effect.Effect<void, StoreError>
+  }
+>()("troupe/services/ConsoleSessions") {}

@@ -1,0 +1,276 @@
+/** The console in a real browser: by keyboard, in both schemes, at every width, and with texts that try to be more. */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { Effect } from "effect"
+import type { Browser, BrowserContextOptions, Page } from "playwright-core"
+import type { Options } from "troupe/embed"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { isFull } from "../Long.ts"
+import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
+import { launch } from "./Chromium.ts"
+import { anna, shop, tokenOf } from "./ConsoleScene.ts"
+
+const axe = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8")
+
+let browser: Browser
+let missing: string | undefined
+beforeAll(async () => {
+  const launched = await launch()
+  if (typeof launched === "string") missing = launched
+  else browser = launched
+}, 60_000)
+afterAll(() => browser?.close())
+
+/** Notes that there is no browser, and skips. */
+const inBrowser = (name: string, test: () => Promise<void>) =>
+  it(name, { timeout: 60_000 }, async ({ task }) => {
+    if (missing === undefined) return await test()
+    task.meta.notes = [missing]
+  })
+
+/** A page, and all that its browser complained of: messages, errors, and requests to other hosts. */
+const opened = async (base: string, options: BrowserContextOptions = {}) => {
+  const context = await browser.newContext({ baseURL: base, ...options })
+  const page = await context.newPage()
+  const complaints: Array<string> = []
+  page.on("console", (message) => complaints.push(message.text()))
+  page.on("pageerror", (error) => complaints.push(String(error)))
+  page.on("dialog", (dialog) => {
+    complaints.push(`dialog ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  page.on("request", (request) => {
+    if (!request.url().startsWith(base)) complaints.push(`request ${request.url()}`)
+  })
+  return { page, complaints, close: () => context.close() }
+}
+
+const signIn = async (page: Page, name: string) => {
+  await page.goto("/console")
+  await page.getByLabel("Token").fill(tokenOf(name))
+  await page.keyboard.press("Enter")
+  await page.waitForURL("**/console")
+}
+
+/** What axe finds that is serious. */
+const faults = async (page: Page): Promise<ReadonlyArray<string>> => {
+  // The pages' policy lets no script in: it comes through the debugger.
+  await page.evaluate(axe)
+  const found: ReadonlyArray<{
+    readonly id: string
+    readonly impact?: string
+    readonly nodes: ReadonlyArray<{ readonly html: string }>
+  }> = await page.evaluate("axe.run().then(({ violations }) => violations)")
+  return found.map(({ id, impact, nodes }) => `${impact} ${id} ${nodes[0]?.html}`)
+}
+
+const isWide = (page: Page): Promise<boolean> =>
+  page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+
+const at = async (
+  stores: Partial<Options>,
+  use: (of: {
+    readonly base: string
+    readonly ask: (text?: string) => Promise<{ readonly id: string; readonly run: string }>
+    readonly troupe: Awaited<ReturnType<typeof shop>>
+  }) => Promise<void>,
+  proposed?: Parameters<typeof shop>[1]
+) => {
+  const troupe = await shop(stores, proposed)
+  const ask = async (text = "The second delivery never came, refund order 1003.") => {
+    const { run } = await troupe.ask({ agent: "billing", text }, anna)
+    const [approval] = await troupe.approvals({ run_id: run })
+    return { id: approval?.id ?? assert.fail("nothing was asked"), run }
+  }
+  try {
+    await use({ base: troupe.url ?? "", ask, troupe })
+  } finally {
+    await troupe.stop()
+  }
+}
+
+const directory = mkdtempSync(join(tmpdir(), "troupe-browser-"))
+afterAll(() => rmSync(directory, { recursive: true }))
+
+/** PGlite in the long form. */
+const stores: ReadonlyArray<readonly [string, () => Promise<Partial<Options>>]> = [
+  [
+    "PostgreSQL",
+    async () => ({ store: { postgres: await Effect.runPromise(EmbeddedPostgres.migrated) } })
+  ],
+  ...(isFull ? ([["PGlite", async () => ({ store: { directory } })]] as const) : [])
+]
+
+for (const [name, store] of stores) {
+  describe(`an operator in a browser (${name})`, () => {
+    inBrowser("signs in, finds the question, and approves it, by keyboard alone", async () =>
+      at(await store(), async ({ ask, base, troupe }) => {
+        const { id, run } = await ask()
+        const { close, complaints, page } = await opened(base)
+        await signIn(page, "olga")
+        await page.getByRole("link", { name: "Pays an order back." }).focus()
+        await page.keyboard.press("Enter")
+        await page.waitForURL(`**/inbox/${id}`)
+        const focused = page.locator("button:focus", { hasText: /^Approve/ })
+        await page.getByRole("button", { name: "Approve", exact: true }).waitFor()
+        for (let tabs = 0; tabs < 20 && (await focused.count()) === 0; tabs++) {
+          await page.keyboard.press("Tab")
+        }
+        await page.keyboard.press("Enter")
+        await page.getByText("approved by olga").waitFor()
+        assert.strictEqual((await troupe.result(run)).text, "You get your money back.")
+        await page.getByRole("button", { name: "Sign out" }).click()
+        await page.getByLabel("Token").waitFor()
+        await page.goBack()
+        await page.getByLabel("Token").waitFor()
+        assert.deepStrictEqual(complaints, [])
+        await close()
+      })
+    )
+
+    inBrowser(
+      "denies, asks for a revision, and changes arguments: first no JSON, then better ones",
+      async () =>
+        at(await store(), async ({ ask, base, troupe }) => {
+          const { close, complaints, page } = await opened(base)
+          await signIn(page, "boss")
+          const denied = await ask()
+          await page.goto(`/console/inbox/${denied.id}`)
+          await page.getByText("Deny …").click()
+          await page.getByLabel("Why not? The agent reads it.").fill("it came")
+          await page.getByRole("button", { name: "Deny", exact: true }).click()
+          await page.getByText("denied by boss").waitFor()
+          const revised = await ask()
+          await page.goto(`/console/inbox/${revised.id}`)
+          await page.getByText("Ask for a revision …").click()
+          await page.getByLabel("What should be different? The agent reads it.").fill("half of it")
+          await page.getByRole("button", { name: "Ask for a revision" }).click()
+          await page.getByText("sent back by boss").waitFor()
+          const changed = await ask()
+          await page.goto(`/console/inbox/${changed.id}`)
+          await page.getByText("Change and run …").click()
+          const box = page.getByLabel("All arguments, as JSON. They are checked again.")
+          const proposed = await box.inputValue()
+          await box.fill(proposed.replace("}", ""))
+          await page.getByRole("button", { name: "Change and run" }).click()
+          await page.getByText("The arguments are not JSON that can be read").waitFor()
+          assert.strictEqual(await box.inputValue(), proposed.replace("}", ""))
+          await box.fill(proposed.replace("249.00", "124.50"))
+          await page.getByRole("button", { name: "Change and run" }).click()
+          await page.getByText("changed and approved by boss").waitFor()
+          await troupe.result(changed.run)
+          await page.goto(`/console/runs/${changed.run}`)
+          assert.include(await page.content(), "124.50")
+          // The browser reports the answer 422.
+          assert.deepStrictEqual(
+            complaints.filter((each) => !each.includes("422")),
+            []
+          )
+          await close()
+        })
+    )
+  })
+}
+
+describe("keys", () => {
+  inBrowser("lead through a list and to each decision, and decide nothing by themselves", () =>
+    at({}, async ({ ask, base, troupe }) => {
+      const first = await ask()
+      const second = await ask()
+      const { close, complaints, page } = await opened(base)
+      await signIn(page, "olga")
+      await page.goto("/console/inbox")
+      const focus = () =>
+        page.evaluate("document.activeElement.getAttribute('href') ?? document.activeElement.name")
+      const press = async (...pressed: ReadonlyArray<string>) => {
+        for (const key of pressed) await page.keyboard.press(key)
+        return await focus()
+      }
+      assert.strictEqual(await press("j"), `/console/inbox/${first.id}`)
+      assert.strictEqual(await press("j"), `/console/inbox/${second.id}`)
+      assert.strictEqual(await press("j"), `/console/inbox/${second.id}`)
+      assert.strictEqual(await press("k"), `/console/inbox/${first.id}`)
+      await page.keyboard.press("Enter")
+      await page.waitForURL(`**/inbox/${first.id}`)
+      // The script runs once the page is whole.
+      await page.waitForLoadState()
+      assert.strictEqual(await press("j"), `/console/inbox/${second.id}`)
+      assert.strictEqual(await press("a"), "decision")
+      assert.strictEqual(await press("m"), "arguments")
+      // A key in a field is a letter.
+      assert.strictEqual(await press("a", "d", "?"), "arguments")
+      await page.reload()
+      assert.strictEqual(await press("d"), "reason")
+      await page.reload()
+      await page.keyboard.press("?")
+      await page.getByRole("dialog", { name: "Keys" }).waitFor()
+      assert.deepStrictEqual(await faults(page), [])
+      await page.keyboard.press("Escape")
+      await page.goto("/console/runs")
+      assert.strictEqual(await press("/"), "/console/runs")
+      assert.include(String(await press("j")), `/console/runs/`)
+      assert.strictEqual((await troupe.approval(first.id)).status, "pending")
+      assert.deepStrictEqual(complaints, [])
+      await close()
+    })
+  )
+})
+
+describe("every page", () => {
+  const canary = `<script>alert(1)</script><img src=x onerror=alert(2)><svg onload=alert(3)>" autofocus onfocus=alert(4) </textarea></table>\u202e`
+
+  inBrowser(
+    "is whole and accessible in light and dark, at 320 to 2,560 px, with texts that try to be markup",
+    () =>
+      at(
+        {},
+        async ({ ask, base, troupe }) => {
+          const { id, run } = await ask(canary)
+          const { conversation } = await troupe.run(run)
+          const paths = [
+            "",
+            "/agents",
+            "/costs",
+            "/kill-switch",
+            "/conversations",
+            `/conversations/${conversation}`,
+            "/inbox",
+            `/inbox/${id}`,
+            "/runs",
+            `/runs/${run}`
+          ]
+          for (const colorScheme of ["light", "dark"] as const) {
+            const { close, complaints, page } = await opened(base, { colorScheme })
+            await page.goto("/console/sign-in")
+            assert.deepStrictEqual(await faults(page), [])
+            await signIn(page, "olga")
+            for (const path of paths) {
+              await page.goto(`/console${path}`)
+              assert.deepStrictEqual(await faults(page), [], `${colorScheme} ${path}`)
+              for (const width of [320, 860, 1_280, 2_560]) {
+                await page.setViewportSize({ width, height: 800 })
+                assert.isFalse(await isWide(page), `${path} at ${width}`)
+              }
+            }
+            assert.deepStrictEqual(complaints, [])
+            await close()
+          }
+        },
+        { order: canary, amount: "1", why: "x".repeat(2_000) }
+      )
+  )
+
+  inBrowser("works without a script", () =>
+    at({}, async ({ ask, base }) => {
+      const { id } = await ask()
+      const { close, page } = await opened(base, { javaScriptEnabled: false })
+      await signIn(page, "olga")
+      await page.goto(`/console/inbox/${id}`)
+      await page.getByRole("button", { name: "Approve", exact: true }).click()
+      await page.getByText("approved by olga").waitFor()
+      await close()
+    })
+  )
+})

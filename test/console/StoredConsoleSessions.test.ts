@@ -1,0 +1,27 @@
+import { describe, layer } from "@effect/vitest"
+import { Layer } from "effect"
+import { feature } from "../../layers/compose/assembly/ConsoleFeature.ts"
+import { featureLayer } from "../../layers/compose/assembly/FeatureLayer.ts"
+import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
+import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
+import type { ConsoleSessions } from "../../services/ConsoleSessions.ts"
+import { consoleSessionsTests } from "../contracts/ConsoleSessions.contract.ts"
+import { engines } from "../sql/Engines.ts"
+
+/** The Layer of a feature does not say its services. */
+const sessions = featureLayer(feature) as Layer.Layer<
+  ConsoleSessions,
+  never,
+  Layer.Services<ReturnType<typeof featureLayer>>
+>
+
+describe("sessions of the console (ephemeral)", () => {
+  layer(Layer.provide(sessions, EphemeralStores.layer))(consoleSessionsTests)
+})
+for (const [engine, client] of engines) {
+  describe(`sessions of the console (${engine})`, () => {
+    layer(sessions.pipe(Layer.provide(SqlStores.layer), Layer.provide(client)))(
+      consoleSessionsTests
+    )
+  })
+}

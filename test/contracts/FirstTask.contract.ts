@@ -1,0 +1,51 @@
+/** A task that is the first of its conversation, or none. */
+import type { Vitest } from "@effect/vitest"
+import { assert } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import type { NewTask } from "../../services/TaskStore.ts"
+import { TaskStore } from "../../services/TaskStore.ts"
+import * as Samples from "./Samples.ts"
+
+const accept = (task: NewTask) => Effect.flatMap(TaskStore, (tasks) => tasks.accept(task))
+
+export const firstTaskTests = (it: Vitest.MethodsNonLive<TaskStore>): void => {
+  it.effect("a task that has to begin its conversation is refused where there is such a one", () =>
+    Effect.gen(function* () {
+      const tasks = yield* TaskStore
+      const key = Samples.unique("key")
+      const begins = (more: Partial<NewTask>) => Samples.newTask({ must_begin: true, ...more })
+      const first = begins({ idempotency_key: key, waiting_max: 1 })
+      assert.isTrue((yield* accept(first)).created)
+      const { conversation } = first
+      const late = begins({ conversation })
+      assert.strictEqual((yield* Effect.flip(accept(late)))._tag, "AddressConflict")
+      assert.isUndefined(yield* tasks.get(late.id))
+      // The same one is known, and others follow it.
+      const again = { ...first, id: Samples.runId(), message_id: Samples.messageId() }
+      assert.isFalse((yield* accept(again)).created)
+      assert.strictEqual((yield* accept(Samples.newTask({ conversation }))).task.ordinal, 2)
+      const other = Samples.unique("conversation") as typeof conversation
+      const atOnce = yield* Effect.forEach(
+        [1, 2, 3, 4],
+        () => Effect.result(accept(begins({ conversation: other }))),
+        { concurrency: "unbounded" }
+      )
+      assert.lengthOf(atOnce.filter(Result.isSuccess), 1)
+      assert.lengthOf(yield* tasks.ofConversation(first.tenant, other, 0, 10), 1)
+    })
+  )
+  it.effect("a task that begins its conversation is accepted, whatever waits at its address", () =>
+    Effect.gen(function* () {
+      const before = Samples.newTask()
+      yield* accept(before)
+      const first = Samples.newTask({
+        address: before.address,
+        conversation: Samples.unique("conversation") as typeof before.conversation,
+        must_begin: true,
+        waiting_max: 1,
+        reject_when_busy: true
+      })
+      assert.isTrue((yield* accept(first)).created)
+    })
+  )
+}
