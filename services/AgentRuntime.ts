@@ -121,6 +121,10 @@ export interface Cursor {
   readonly ordinal: number
   /** The event's place in the journal of that run, from 0; -1 = before the first. */
   readonly seq: number
+  /**
+   * The last event that was seen of the runs that answer beside that run; those of them before it were seen whole. Absent = none.
+   */
+  readonly beside?: { readonly ordinal: number; readonly seq: number } | undefined
 }
 
 /** Where a run is: in which conversation, and its number there, from 1. */
@@ -146,6 +150,8 @@ export type FeedItem =
       readonly ordinal: number
       /** The event, with its place and time. */
       readonly entry: JournalEntry
+      /** What resumes behind this event, where it or its run has runs beside it. Absent = the place of this event. */
+      readonly cursor?: Cursor
     }
   | {
       readonly _tag: "Delta"

@@ -179,11 +179,16 @@ export const wait_ms = inputReader(between(1, wait_ms_max), {
   expected: expectedTime(1, wait_ms_max)
 })
 
+const int_max = 2 ** 31 - 1
+
 /** Decodes a position in a conversation; `{ ordinal: 0, seq: -1 }` is its beginning. */
 export const cursor = inputReader(
   Schema.Struct({
-    ordinal: between(0, 2 ** 31 - 1),
-    seq: between(-1, 2 ** 31 - 1)
+    ordinal: between(0, int_max),
+    seq: between(-1, int_max),
+    beside: Schema.optional(
+      Schema.Struct({ ordinal: between(1, int_max), seq: between(0, int_max) })
+    )
   })
 )
 

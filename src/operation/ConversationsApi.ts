@@ -135,7 +135,7 @@ const events = HttpApiEndpoint.get("events", "/v1/conversations/:id/events", {
     OpenApi.annotations({
       summary: "A conversation's events, as they happen (server-sent events)",
       description:
-        "Event ids are `{run_ordinal}.{seq}`. `Last-Event-ID`, or `after`, resumes behind an event; without it, or with 0, the stream begins at event 0. A cursor in a run that the conversation has not had yet is refused (400, `cursor-ahead`); of a run at work that has no such event, all events are given. The event's name is its type in snake_case; `delta` events are pieces of the turn in progress, have no id, and begin anew where `offset` is 0. A `queued` event, without an id, says that the message of `run_id` waits for the answers of people to the questions in `behind`. A fault ends the stream with an `error` event; of a run in quarantine that is over, its id resumes with the runs behind it. Closing the stream cancels nothing."
+        "Event ids are `{run_ordinal}.{seq}`, with `~{run_ordinal}.{seq}` behind it where runs answer beside that one. `Last-Event-ID`, or `after`, resumes behind an event; without it, or with 0, the stream begins at event 0. A cursor in a run that the conversation has not had yet is refused (400, `cursor-ahead`); of a run at work that has no such event, all events are given. The event's name is its type in snake_case; `delta` events are pieces of the turn in progress, have no id, and begin anew where `offset` is 0. A `queued` event, without an id, says that the message of `run_id` waits for the answers of people to the questions in `behind`. A fault ends the stream with an `error` event; of a run in quarantine that is over, its id resumes with the runs behind it. Closing the stream cancels nothing."
     })
   )
 

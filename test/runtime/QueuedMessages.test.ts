@@ -117,19 +117,19 @@ describe("a message behind a question", () => {
     }).pipe(Effect.provide(asking("interrupt")))
   )
 
-  it.live("a message that is answered meanwhile waits for nobody, and nobody is told of it", () =>
+  it.live("a message that is answered meanwhile tells of the question too, which stays open", () =>
     Effect.gen(function* () {
       const first = yield* H.send("one")
       const { approval } = yield* H.question(first)
-      const told = yield* Deferred.make<FeedItem>()
-      const watching = yield* Effect.forkChild(notices(1, told))
       const second = yield* sendAccepted("two")
-      assert.isUndefined(second.queued_behind)
+      assert.deepStrictEqual(second.queued_behind?.run, first)
+      assert.deepStrictEqual(
+        second.queued_behind?.questions.map((each) => each.approval),
+        [approval]
+      )
       yield* H.ended(second.task.id)
       yield* H.decide(approval, H.approve)
       yield* H.ended(first)
-      assert.isFalse(yield* Deferred.isDone(told))
-      yield* Fiber.interrupt(watching)
     }).pipe(Effect.provide(asking("answer")))
   )
 

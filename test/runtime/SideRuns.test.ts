@@ -6,8 +6,9 @@ import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.
 import * as Replay from "../../layers/compose/entries/Replay.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import type { Turn } from "../../src/run/RunDecider.ts"
-import type { FeedItem } from "../../services/AgentRuntime.ts"
-import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import * as EventStream from "../../layers/http/stream/EventStream.ts"
+import type { Cursor, FeedItem } from "../../services/AgentRuntime.ts"
+import { AgentRuntime, openStream } from "../../services/AgentRuntime.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"
 import { RunReader } from "../../services/RunReader.ts"
 import type { RunId } from "../../src/value/Ids.ts"
@@ -286,7 +287,7 @@ type Event = Extract<FeedItem, { readonly _tag: "Event" }>
 /** The events of the conversation behind a cursor, up to the first that fits. */
 const watched = (
   until: (item: Event) => boolean,
-  after: { readonly ordinal: number; readonly seq: number } = { ordinal: 0, seq: -1 }
+  after: Cursor | undefined = { ordinal: 0, seq: -1 }
 ) =>
   AgentRuntime.use((agents) =>
     agents.watch(conversation, after, H.alice).pipe(
@@ -294,6 +295,19 @@ const watched = (
       Stream.takeUntil(until),
       Stream.runCollect
     )
+  )
+
+/** The event's id as an HTTP client gets it. */
+const idOf = (item: Event) =>
+  EventStream.bytes(openStream(Stream.make(item)), {
+    customer: false,
+    heartbeat_ms: 60_000,
+    goesOn: Effect.succeed(true),
+    until: Effect.never
+  }).pipe(
+    Stream.decodeText,
+    Stream.mkString,
+    Effect.map((text) => /^id: (.*)$/m.exec(text)?.[1])
   )
 
 const placeOf = ({ entry, ordinal }: Event) => `${ordinal}.${entry.seq}`
@@ -333,16 +347,45 @@ describe("who watches the conversation", () => {
           )
         }
         for (const item of all.slice(0, -1)) {
-          const after = { ordinal: item.ordinal, seq: item.entry.seq }
-          const rest = (yield* watched(isEndOf(last), after)).map(placeOf)
-          // What came before in its own run, and what the run before it had when a side run began, may come again; nothing is lost.
-          for (const each of all.slice(all.indexOf(item) + 1)) {
-            assert.include(rest, placeOf(each), `behind ${placeOf(item)}`)
-          }
-          assert.strictEqual(new Set(rest).size, rest.length)
+          const own = { ordinal: item.ordinal, seq: item.entry.seq }
+          const after = EventStream.parseCursor(yield* idOf(item))
+          assert.deepStrictEqual(after, item.cursor ?? own)
+          const rest = yield* watched(isEndOf(last), after)
+          const behind = all.slice(all.indexOf(item) + 1).map(placeOf)
+          assert.sameMembers(rest.map(placeOf), behind, `behind ${placeOf(item)}`)
         }
       }).pipe(Effect.provide(layer()))
   )
+
+  it.live("is refused a place in side runs that do not answer beside its run", () =>
+    Effect.gen(function* () {
+      const first = yield* waiting
+      const second = yield* H.send("two")
+      yield* H.ended(second)
+      for (const beside of [
+        { ordinal: 1, seq: 0 },
+        { ordinal: 3, seq: 0 }
+      ]) {
+        const refused = yield* Effect.flip(watched(isEndOf(second), { ordinal: 1, seq: 1, beside }))
+        assert.deepInclude(refused, { _tag: "InvalidInput", field: "after" })
+      }
+      yield* H.decide(first.approval, H.approve)
+      yield* H.ended(first.run)
+    }).pipe(Effect.provide(layer()))
+  )
+
+  it.live("is given a side run again of which the server lost what it had shown", () => {
+    const gate = makeGate()
+    return Effect.gen(function* () {
+      yield* waiting
+      yield* H.send("two")
+      yield* gate.begun
+      const after = { ordinal: 1, seq: 1, beside: { ordinal: 2, seq: 99 } }
+      const given = yield* watched((item) => placeOf(item) === "2.2", after)
+      assert.includeMembers(given.map(placeOf), ["2.0", "2.1", "2.2"])
+      yield* gate.open
+    }).pipe(Effect.provide(layer(gate.side)))
+  })
 
   it.live("sees each event once, also where the decision comes while the side run goes", () => {
     const gate = makeGate()

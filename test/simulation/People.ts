@@ -114,8 +114,7 @@ const checkNext = (
     (each) => each.conversation === conversationOf(store, run)
   )
   const last = given.get(ordinal) ?? -1
-  const isAgain = entry.seq <= last && others.some(isSideRun)
-  if (entry.seq !== last + 1 && !isAgain) {
+  if (entry.seq !== last + 1) {
     violate("a watcher was given an event twice, or one was left out")
   }
   const isEarly = others.some(
@@ -124,7 +123,7 @@ const checkNext = (
   if (entry.seq === 0 && isEarly && !isSideRun(stored)) {
     violate("a watcher was given a run before the end of the one before it")
   }
-  given.set(ordinal, Math.max(last, entry.seq))
+  given.set(ordinal, entry.seq)
 }
 
 const conversationOf = (store: World["store"], run: RunId) => store.runs.get(run)?.conversation
@@ -149,7 +148,7 @@ export const watching = (town: Town, conversation: number) =>
             Effect.suspend(() => {
               if (item._tag !== "Event") return Effect.void
               checkNext(checked, given, item)
-              after = { ordinal: item.ordinal, seq: item.entry.seq }
+              after = item.cursor ?? { ordinal: item.ordinal, seq: item.entry.seq }
               world.count("an event that was given to a watcher")
               return pause_ms > 0 && world.chance(0.3) ? Effect.sleep(pause_ms) : Effect.void
             })

@@ -58,7 +58,7 @@ const badCursor = makeProblem(
   400,
   "bad-cursor",
   "The cursor is malformed",
-  "Last-Event-ID and after are the id of an event, `{run_ordinal}.{seq}`, or 0 for the start."
+  "Last-Event-ID and after are the id of an event, such as `3.17`, or 0 for the start."
 )
 
 interface MessageHeaders {

@@ -39,12 +39,26 @@ const comment = (text: string): string => `: ${text}\n\n`
 const eventText = (event: string, data: object, id?: string): string =>
   encoder.write({ _tag: "Event", id, event, data: JSON.stringify(data) })
 
-/** The cursor after the event `{ordinal}.{seq}`; `0` and an absent id mean the start. Undefined if the id is malformed. */
+const place = "(0|[1-9]\\d{0,8})\\.(0|[1-9]\\d{0,8})"
+const written = new RegExp(`^${place}(?:~${place})?$`)
+
+/**
+ * The cursor after the event `{ordinal}.{seq}`, and after `~{ordinal}.{seq}` of the runs beside its run; `0` and an absent id mean
+ * the start. Undefined if the id is malformed.
+ */
 export const parseCursor = (id: string | undefined): Cursor | undefined => {
   if (id === undefined || id === "" || id === "0") return { ordinal: 0, seq: -1 }
-  const match = /^(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})$/.exec(id)
-  return match === null ? undefined : { ordinal: Number(match[1]), seq: Number(match[2]) }
+  const match = written.exec(id)
+  if (match === null) return undefined
+  const [ordinal, seq, beside, beside_seq] = match.slice(1).map(Number)
+  const cursor = { ordinal: ordinal!, seq: seq! }
+  return match[3] === undefined
+    ? cursor
+    : { ...cursor, beside: { ordinal: beside!, seq: beside_seq! } }
 }
+
+const cursorText = ({ beside, ordinal, seq }: Cursor): string =>
+  beside === undefined ? `${ordinal}.${seq}` : `${ordinal}.${seq}~${beside.ordinal}.${beside.seq}`
 
 const names = new Map<RunEvent["_tag"], string>()
 
@@ -119,7 +133,11 @@ const frameOf = (item: FeedItem, customer: boolean): string => {
   const event = customer ? customerEvent(item.entry.event) : shownEvent(item.entry.event)
   if (event === undefined) return ""
   const data = { run_id: item.run, seq, at, event }
-  return eventText(eventName(event._tag), data, `${item.ordinal}.${seq}`)
+  return eventText(
+    eventName(event._tag),
+    data,
+    cursorText(item.cursor ?? { ordinal: item.ordinal, seq })
+  )
 }
 
 /**

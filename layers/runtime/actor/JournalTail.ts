@@ -1,7 +1,7 @@
 /**
  * A conversation's events behind a cursor, page by page: the runs of the conversation in their order, each to its end
- * before the next, but for side runs, which are given while the run before them waits for people. Pages come from the journal until the cursor has caught up with it, then from what this process has
- * committed, without a statement; from the journal again where others have written. A short run at work here is shown
+ * before the next, but for side runs, which are given while the run before them waits for people, with cursors that have both places.
+ * Pages come from the journal until the cursor has caught up with it, then from what this process has committed, without a statement; from the journal again where others have written. A short run at work here is shown
  * from its start on without the journal. The tail also knows which pieces of the feed are stale, because the journal has the
  * whole by now.
  */
@@ -142,7 +142,8 @@ type ReadFailure = InvalidInput | RunQuarantined | StoreError | JournalError
 /** Fails for a cursor in a run that was not accepted yet: its watcher would miss all runs before that one. */
 const failIfAhead = Effect.fnUntraced(function* (
   tasks: TaskStore["Service"],
-  { after: { ordinal }, conversation, tenant }: Watched
+  { conversation, tenant }: Watched,
+  ordinal: number
 ) {
   const newest = yield* tasks.newestOrdinal(tenant, conversation)
   if (ordinal <= newest) return
@@ -178,8 +179,8 @@ export class JournalTail {
   #news = -1
   /** The last event of side runs that was given; those before it were given whole. Undefined = the cursor is behind all. */
   #beside: Position | undefined
-  /** The cursor may be in a side run: then it says nothing of the run that waits. */
-  #isUnresolved: boolean
+  /** Nothing has shown yet that the conversation has the side runs of the cursor. */
+  #isBesideUnverified: boolean
 
   constructor(services: Services, watched: Watched) {
     if (watched.isTold) this.#notices = new QueueNotices(services.reader, services.directory)
@@ -188,12 +189,17 @@ export class JournalTail {
     this.#ordinal = watched.after.ordinal
     this.#seq = watched.after.seq
     this.#isEnded = watched.after.ordinal === 0
-    this.#isUnresolved = watched.after.seq >= 0
+    const { beside } = watched.after
+    this.#isBesideUnverified = beside !== undefined
+    if (beside !== undefined) this.#beside = { ...beside, isEnded: false }
   }
 
   /** The last event that was given, or where the tail began. */
   get cursor(): Cursor {
-    return { ordinal: this.#ordinal, seq: this.#seq }
+    const at = { ordinal: this.#ordinal, seq: this.#seq }
+    if (this.#beside === undefined) return at
+    const { ordinal, seq } = this.#beside
+    return { ...at, beside: { ordinal, seq } }
   }
 
   /** Whether the next entry is one that this process has committed, and waits to be taken. */
@@ -259,7 +265,7 @@ export class JournalTail {
 
   #give(items: Array<FeedItem>, item: EventItem): void {
     this.#advanceTo(item)
-    items.push(item)
+    items.push(this.#beside === undefined ? item : { ...item, cursor: this.cursor })
   }
 
   #advanceTo({ entry, ordinal, run }: EventItem): void {
@@ -296,22 +302,21 @@ export class JournalTail {
     if (given !== undefined && ordinal >= given.ordinal) this.#beside = undefined
   }
 
-  /** A cursor in a side run stands for what its run was told of the run that waits, too: that one goes on from there. */
-  static readonly #resolve = Effect.fnUntraced(function* (self: JournalTail) {
-    self.#isUnresolved = false
+  /** Of a place in side runs that the server has lost, the side runs are given again. */
+  static readonly #checkBeside = Effect.fnUntraced(function* (self: JournalTail) {
     const { reader, tasks } = self.#services
-    const { conversation, tenant } = self.#watched
-    const [task] = yield* tasks.ofConversation(tenant, conversation, self.#ordinal - 1, 1)
-    if (task?.ordinal !== self.#ordinal) return
-    const first = yield* Effect.catchTag(reader.read(task.id, 0, page_max), "RunQuarantined", () =>
-      Effect.succeed([])
-    )
-    const told = first.find(({ event }) => event._tag === "RunBeside")?.event
-    const waiting = told?._tag === "RunBeside" ? yield* tasks.get(told.run) : undefined
-    if (told?._tag !== "RunBeside" || waiting === undefined) return
-    self.#beside = { ...self.#position, isEnded: false }
-    self.#ordinal = waiting.ordinal
-    self.#seq = told.length - 1
+    const { after, conversation, tenant } = self.#watched
+    self.#isBesideUnverified = false
+    if (after.beside === undefined) return
+    const { ordinal, seq } = after.beside
+    if (ordinal <= after.ordinal) {
+      const reason = `run ${ordinal} does not answer beside run ${after.ordinal}, which is not before it`
+      return yield* new InvalidInput({ field: "after", reason })
+    }
+    const [task] = yield* tasks.ofConversation(tenant, conversation, ordinal - 1, 1)
+    if (task === undefined) return yield* failIfAhead(tasks, self.#watched, ordinal)
+    if (task.ordinal !== ordinal || isOver(task)) return
+    if ((yield* reader.read(task.id, seq, 1)).length === 0) self.#beside = undefined
   })
 
   /**
@@ -341,7 +346,9 @@ export class JournalTail {
       // One that was cancelled before it began comes in its turn.
       if (from === 0 && !entries.some(({ event }) => event._tag === "RunBeside")) return false
       for (const entry of entries) {
-        items.push({ _tag: "Event", run: task.id, ordinal: task.ordinal, entry })
+        self.#beside = { ordinal: task.ordinal, seq: entry.seq, isEnded: false }
+        const { cursor } = self
+        items.push({ _tag: "Event", run: task.id, ordinal: task.ordinal, entry, cursor })
         self.#besideProgress.note(task.id, entry.event)
       }
       ordinal = task.ordinal
@@ -362,7 +369,7 @@ export class JournalTail {
     const items: Array<FeedItem> = []
     let isMoreDue = false
     let isFull = false
-    if (self.#isUnresolved) yield* JournalTail.#resolve(self)
+    if (self.#isBesideUnverified) yield* JournalTail.#checkBeside(self)
     // Before the reads: what comes meanwhile is looked at again.
     self.#news = self.#newsBehind()
     const from = self.#ordinal - 1
@@ -370,7 +377,8 @@ export class JournalTail {
     // Only what is over is removed: its end does not come any more.
     if (self.#isMidRun && listed[0]?.ordinal !== self.#ordinal) return yield* removed
     if (listed.length === 0) {
-      if (self.#isCursorUnverified && after.ordinal > 0) yield* failIfAhead(tasks, self.#watched)
+      if (self.#isCursorUnverified && after.ordinal > 0)
+        yield* failIfAhead(tasks, self.#watched, after.ordinal)
       self.#isCursorUnverified = false
       // The run at the cursor, where there is one, was removed.
       self.#isEnded = true

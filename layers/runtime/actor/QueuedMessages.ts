@@ -15,14 +15,9 @@ import { foldRun } from "./History.ts"
 type Reader = RunReader["Service"]
 type Directory = AgentDirectory["Service"]
 
-/** `interrupt` cancels the run that waits, and with `answer` a side run takes the message. */
-export const letsWait = (
-  directory: Directory,
-  { address }: Pick<AgentTask, "address">
-): boolean => {
-  const mailbox = directory.get(address.agent)?.spec.mailbox
-  return mailbox !== "interrupt" && mailbox !== "answer"
-}
+/** `interrupt` cancels the run that waits. */
+export const letsWait = (directory: Directory, { address }: Pick<AgentTask, "address">): boolean =>
+  directory.get(address.agent)?.spec.mailbox !== "interrupt"
 
 /** What those behind this run wait for; undefined if that is nobody's answer. */
 const questionsOf = (reader: Reader, { run_id: run, status }: RunHead) =>
