@@ -39,8 +39,10 @@ const comment = (text: string): string => `: ${text}\n\n`
 const eventText = (event: string, data: object, id?: string): string =>
   encoder.write({ _tag: "Event", id, event, data: JSON.stringify(data) })
 
-const place = "(0|[1-9]\\d{0,8})\\.(0|[1-9]\\d{0,8})"
-const written = new RegExp(`^${place}(?:~${place})?$`)
+const place = (text: string) => {
+  const match = /^(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})$/.exec(text)
+  return match === null ? undefined : { ordinal: Number(match[1]), seq: Number(match[2]) }
+}
 
 /**
  * The cursor after the event `{ordinal}.{seq}`, and after `~{ordinal}.{seq}` of the runs beside its run; `0` and an absent id mean
@@ -48,13 +50,10 @@ const written = new RegExp(`^${place}(?:~${place})?$`)
  */
 export const parseCursor = (id: string | undefined): Cursor | undefined => {
   if (id === undefined || id === "" || id === "0") return { ordinal: 0, seq: -1 }
-  const match = written.exec(id)
-  if (match === null) return undefined
-  const [ordinal, seq, beside, beside_seq] = match.slice(1).map(Number)
-  const cursor = { ordinal: ordinal!, seq: seq! }
-  return match[3] === undefined
-    ? cursor
-    : { ...cursor, beside: { ordinal: beside!, seq: beside_seq! } }
+  const [own, beside, ...more] = id.split("~", 3).map(place)
+  if (own === undefined || more.length > 0) return undefined
+  if (!id.includes("~")) return own
+  return beside && { ...own, beside }
 }
 
 const cursorText = ({ beside, ordinal, seq }: Cursor): string =>
