@@ -188,10 +188,8 @@ describe("AiSdkModelGateway: failures", () => {
         ]) {
           const server = yield* serve([stream(events)])
           const failure = yield* Effect.flip(Effect.asVoid(ask(server.base_url)))
-          assert.deepInclude(failure, {
-            kind: "refused",
-            message: "the provider's answer is too large"
-          })
+          assert.strictEqual(failure.message, "the provider's answer is too large")
+          assert.strictEqual(failure.kind, "refused")
           assert.strictEqual(server.asked.length, 1)
         }
         const named = { ...(say("hello") as object), model: "m".repeat(1_000_000) }

@@ -125,7 +125,7 @@ for (const wire of [...wires, ...packagedWires]) {
 
     it.live("a stream that takes too long is abandoned, although it is never silent", () =>
       Effect.gen(function* () {
-        const failure = yield* failureOf(wire, pieces(Buffer.alloc(50_000, bytesOf(wire)), [1]), {
+        const failure = yield* failureOf(wire, pieces(bytesOf(wire), [1], undefined, 5), {
           policy: { timeout_ms: 50, idle_ms: 40 }
         })
         assert.strictEqual(failure.kind, "transient")

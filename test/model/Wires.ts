@@ -3,6 +3,7 @@
  */
 import { Effect, Layer, Option } from "effect"
 import type { ServerResponse } from "node:http"
+import { setTimeout } from "node:timers/promises"
 import type { TurnPolicy } from "../../layers/model/providers/AiSdkModelGateway.ts"
 import * as ChosenModels from "../../layers/model/providers/ChosenModels.ts"
 import * as ModelFromEnv from "../../layers/model/providers/ModelFromEnv.ts"
@@ -39,9 +40,12 @@ const begin = (reply: ServerResponse, { 0: first }: string | Buffer) => {
   reply.socket?.setNoDelay(true)
 }
 
-/** A streamed body in pieces of the given sizes, again and again; `cut`: the socket is destroyed after so many bytes. */
+/**
+ * A streamed body in pieces of the given sizes, again and again; `cut`: the socket is destroyed after so many bytes; `pause_ms`: the
+ * time between two pieces.
+ */
 export const pieces =
-  (text: string | Buffer, sizes: ReadonlyArray<number>, cut?: number): Answer =>
+  (text: string | Buffer, sizes: ReadonlyArray<number>, cut?: number, pause_ms?: number): Answer =>
   async (reply) => {
     begin(reply, text)
     const bytes = Buffer.from(text).subarray(0, cut)
@@ -49,7 +53,7 @@ export const pieces =
       const to = from + sizes[n % sizes.length]!
       reply.write(bytes.subarray(from, to))
       from = to
-      await turnOfTheLoop()
+      await (pause_ms === undefined ? turnOfTheLoop() : setTimeout(pause_ms))
     }
     if (cut === undefined) reply.end()
     else reply.destroy()
