@@ -248,7 +248,7 @@ describe("AiSdkModelGateway: interruptions and time-outs", () => {
     () =>
       Effect.gen(function* () {
         const server = yield* serve([stall([say("Hel")]), stream(hello)])
-        const { turn } = yield* ask(server.base_url, {}, { idle_ms: 50 })
+        const { turn } = yield* ask(server.base_url, {}, { idle_ms: 500 })
         yield* Deferred.await(server.hungUp)
         assert.strictEqual(turn.text, "Hello, wörld 😀")
         assert.strictEqual(server.asked.length, 2)

@@ -126,7 +126,7 @@ describe("ProviderError", () => {
     assert.strictEqual(kindOf(new TypeError("terminated")), "transient")
   })
 
-  it("shows at most the system code of a thrown error, and nothing of its text and causes", () => {
+  it("shows at most the system code of a thrown error, or its name, and nothing of its text and causes", () => {
     const cause = Object.assign(new Error(`connect to ${key}`), { code: "ECONNRESET" })
     const failure = errorOfThrown(new TypeError(`terminated ${key}`, { cause }), redaction, 0)
     assert.strictEqual(failure.kind, "transient")
@@ -135,6 +135,14 @@ describe("ProviderError", () => {
       "the provider's answer broke off or could not be read (ECONNRESET)"
     )
     assert.notInclude(JSON.stringify(failure), key)
+    const said = (error: unknown) =>
+      errorOfThrown(error, redaction, 0).message.replace(/^.* could not be read/, "")
+    const thrown = new Error(key, { cause: new RangeError(key, { cause: new Error(key) }) })
+    assert.strictEqual(said(thrown), " (RangeError)")
+    assert.strictEqual(said(new Error(key)), "")
+    for (const name of [key, "", 7, "a".repeat(100)]) {
+      assert.strictEqual(said(Object.assign(new Error("x"), { name })), "")
+    }
   })
 
   it("recognises each provider's message that the prompt is too long, and no other message", () => {

@@ -244,6 +244,18 @@ const systemCode = (error: unknown): string | undefined => {
   return undefined
 }
 
+/** What kind of error it is: the innermost name that says so. */
+const nameOf = (error: unknown): string | undefined => {
+  let found: string | undefined
+  let current = error
+  for (let depth = 0; current instanceof Error && depth < 8; depth++) {
+    const { name } = current
+    if (name !== "Error" && /^[A-Z][A-Za-z0-9_]{1,60}$/.test(name)) found = name
+    current = current.cause
+  }
+  return found
+}
+
 /** Classifies what a client threw before or during a stream. `now` is in ms since 1970. */
 export const errorOfThrown = (error: unknown, redaction: Redaction, now: number): ModelError => {
   const refused = answerRefused(error)
@@ -282,7 +294,7 @@ export const errorOfThrown = (error: unknown, redaction: Redaction, now: number)
   if (LoadAPIKeyError.isInstance(error)) {
     return new ModelError({ kind: "configuration", message: "no key is configured" })
   }
-  const code = systemCode(error)
+  const code = systemCode(error) ?? nameOf(error)
   return new ModelError({
     kind: "transient",
     message: `the provider's answer broke off or could not be read${code === undefined ? "" : ` (${code})`}`
