@@ -4,7 +4,7 @@
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
-import type { Approval, ApprovalStatus } from "../src/approval/Approval.ts"
+import type { Approval, ApprovalStatus, ListOrder } from "../src/approval/Approval.ts"
 import type { ApprovalId, RunId, Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
 
@@ -20,6 +20,8 @@ export interface ApprovalQuery {
   readonly kind?: "approval" | "client" | undefined
   /** 1 to 500. */
   readonly limit: number
+  /** Absent = `oldest` first. */
+  readonly order?: ListOrder | undefined
   /** Continue after this one. */
   readonly after?: ApprovalId | undefined
 }
@@ -42,7 +44,7 @@ export class ApprovalRecords extends Context.Service<
      * lists too.
      */
     read(tenant: Tenant, id: ApprovalId): Effect.Effect<Approval | undefined, StoreError>
-    /** Oldest first. */
+    /** In the order in which they were asked, or in the reverse one. */
     list(query: ApprovalQuery): Effect.Effect<ReadonlyArray<Approval>, StoreError>
     /**
      * Pending records, as they are stored, that have expired at `now` (ms since 1970); at most `limit`. Tenants take turns, each

@@ -3,6 +3,7 @@
  */
 import { Effect, Layer } from "effect"
 import type { Question } from "../../src/run/RunEvent.ts"
+import type { ApprovalQuery } from "../../services/ApprovalRecords.ts"
 import { ApprovalRecords, isOfKind } from "../../services/ApprovalRecords.ts"
 import { marksOf } from "../../src/approval/ShownApproval.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
@@ -42,6 +43,14 @@ const withMarks = (store: Store, stored: Approval): Approval => {
   }
 }
 
+/** Whether a record at this place follows the one after which the page begins. After an unknown one follows nothing. */
+const behind = (store: Store, { after, order }: ApprovalQuery): ((place: number) => boolean) => {
+  if (after === undefined) return () => true
+  const last = store.approvals.get(after)?.place
+  if (last === undefined) return () => false
+  return order === "newest" ? (place) => place < last : (place) => place > last
+}
+
 const make = Effect.map(EphemeralStore, (store) =>
   ApprovalRecords.of({
     get: (id) => Effect.sync(() => store.approvals.get(id)?.record),
@@ -52,14 +61,14 @@ const make = Effect.map(EphemeralStore, (store) =>
       }),
     list: (query) =>
       Effect.sync(() => {
-        const after =
-          query.after === undefined ? 0 : (store.approvals.get(query.after)?.place ?? Infinity)
+        const isNewest = query.order === "newest"
+        const isBehind = behind(store, query)
         const limit = Math.min(query.limit, page_max)
         const found: Array<Approval> = []
-        const all = query.status === "pending" ? store.pending : store.approvals
-        for (const { place, record } of all.values()) {
+        const all = [...(query.status === "pending" ? store.pending : store.approvals).values()]
+        for (const { place, record } of isNewest ? all.reverse() : all) {
           if (found.length >= limit) break
-          if (place <= after || record.tenant !== query.tenant) continue
+          if (!isBehind(place) || record.tenant !== query.tenant) continue
           if (query.status !== undefined && record.status !== query.status) continue
           if (query.run_id !== undefined && record.run_id !== query.run_id) continue
           if (!isOfKind(query)(record)) continue

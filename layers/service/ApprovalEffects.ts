@@ -5,7 +5,8 @@ import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { RunList } from "../../services/RunList.ts"
 import type { StoreError } from "../../services/StoreError.ts"
 import type { Approval, AnyDecision } from "../../src/approval/Approval.ts"
-import { ApprovalNotFound, decisionOf } from "../../src/approval/Approval.ts"
+import { ApprovalNotFound, decisionNames, decisionOf } from "../../src/approval/Approval.ts"
+import type { ApprovalFilters } from "../../src/operation/Filters.ts"
 import * as ApprovalOperations from "../../src/operation/ApprovalOperations.ts"
 import { limit_default } from "../../src/operation/Page.ts"
 import { boundedPage } from "../../src/value/Pages.ts"
@@ -22,15 +23,51 @@ const linked = (approval: Approval, url: string | undefined): Approval => ({
 /** The maximum number of calls with an unknown outcome, next to a page of approvals. */
 const unknown_max = 100
 
+/** How many questions a page with filters looks at. */
+const looked_max = 2_000
+
+type Filters = Omit<typeof ApprovalFilters.Type, "after" | "limit" | "order" | "run_id" | "status">
+
+/** Whether a question is one of those that the filters are for. */
+const keepsOf = ({
+  agent,
+  decided_by,
+  decision,
+  requested_from = -Infinity,
+  requested_to = Infinity,
+  tool
+}: Filters): ((approval: Approval) => boolean) => {
+  const has = (given: string | undefined, ...values: ReadonlyArray<string | undefined>) =>
+    given === undefined || values.includes(given)
+  return (each) =>
+    each.requested_at >= requested_from &&
+    each.requested_at < requested_to &&
+    has(tool, each.payload.tool_name, each.tool_key) &&
+    has(agent, each.payload.agent_name) &&
+    has(decided_by, each.decided_by) &&
+    has(decision, each.decision && decisionNames[each.decision._tag])
+}
+
 export const list = serve(
   ApprovalOperations.list,
   Effect.fnUntraced(function* (
-    { after, limit = limit_default, run_id, status = "pending" },
+    { after, limit = limit_default, order, run_id, status = "pending", ...filters },
     { tenant }
   ) {
     const records = yield* ApprovalRecords
-    const found = yield* boundedPage<Approval, StoreError>(limit, (last, limit) =>
-      records.list({ tenant, status, run_id, kind: "approval", limit, after: last?.id ?? after })
+    const found = yield* boundedPage<Approval, StoreError>(
+      limit,
+      (last, limit) =>
+        records.list({
+          tenant,
+          status,
+          run_id,
+          kind: "approval",
+          order,
+          limit,
+          after: last?.id ?? after
+        }),
+      Object.keys(filters).length === 0 ? undefined : { keeps: keepsOf(filters), looked_max }
     )
     const url = yield* ApprovalUrl
     const page = { ...found, items: found.items.map((each) => linked(each, url)) }

@@ -78,6 +78,10 @@ export type Decision = typeof Decision.Type
 export const ApprovalStatus = Schema.Literals(["pending", "decided", "expired", "cancelled"])
 export type ApprovalStatus = typeof ApprovalStatus.Type
 
+/** Which questions of a list are first: those that were asked first, or last. */
+export const ListOrder = Schema.Literals(["oldest", "newest"])
+export type ListOrder = typeof ListOrder.Type
+
 /** A call that waits for a person. Times are in ms since 1970; without `expires_at` it never expires. */
 export class Approval extends Schema.Opaque<Approval>()(
   Schema.Struct({
@@ -250,6 +254,14 @@ export const AnyDecision = Schema.Union([Decision, DecisionPayload]).annotate({
   message: any_decision_expected
 })
 export type AnyDecision = typeof AnyDecision.Type
+
+/** What a decision is called where it is sent, by its tag. */
+export const decisionNames = {
+  Approve: "approve",
+  Deny: "deny",
+  RequestRevision: "request_revision",
+  Modify: "modify"
+} as const satisfies Readonly<Record<Decision["_tag"], DecisionPayload["decision"]>>
 
 /** Converts either form into the stored form of the decision. */
 export const decisionOf = (given: AnyDecision): Decision => {

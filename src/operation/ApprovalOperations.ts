@@ -2,11 +2,11 @@
  * The operations on approvals, and decisions on them.
  */
 import { Schema } from "effect"
-import { Approval, ApprovalStatus, AnyDecision, DecisionPayload } from "../approval/Approval.ts"
-import { ApprovalId, RunId } from "../value/Ids.ts"
+import { Approval, AnyDecision, DecisionPayload } from "../approval/Approval.ts"
+import { ApprovalId } from "../value/Ids.ts"
 import { UnknownCall } from "../run/UnknownCall.ts"
+import { ApprovalFilters } from "./Filters.ts"
 import { operation } from "./Operation.ts"
-import { Limit } from "./Page.ts"
 
 const params = Schema.Struct({ id: ApprovalId })
 
@@ -15,14 +15,7 @@ export const list = operation({
   name: "approvals",
   method: "GET",
   path: "/v1/approvals",
-  query: Schema.Struct({
-    /** Absent = `pending`. */
-    status: Schema.optionalKey(ApprovalStatus),
-    run_id: Schema.optionalKey(RunId),
-    limit: Schema.optionalKey(Limit),
-    /** The page begins after this approval. */
-    after: Schema.optionalKey(ApprovalId)
-  }),
+  query: ApprovalFilters,
   success: Schema.Struct({
     items: Schema.Array(Approval),
     next_after: Schema.optionalKey(ApprovalId),
@@ -31,7 +24,9 @@ export const list = operation({
   }),
   right: "inspect",
   gives: "items",
-  summary: "Approvals, oldest first"
+  summary: "Approvals, by what was asked and how it was decided",
+  description:
+    "The oldest first, unless `order` is `newest`. With a filter but `status` and `run_id`, a page looks at 2,000 approvals: it may have few items, and a `next_after` all the same."
 })
 
 export const get = operation({

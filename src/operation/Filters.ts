@@ -1,11 +1,12 @@
 /**
- * The filters of the lists of conversations, runs, costs and dead letters, over HTTP and in code.
+ * The filters of the lists of conversations, approvals, runs, costs and dead letters, over HTTP and in code.
  */
 import { Schema } from "effect"
+import { ApprovalStatus, decisionNames, ListOrder } from "../approval/Approval.ts"
 import { ConversationCursor } from "../conversation/Conversation.ts"
 import { CostGroup } from "../cost/TurnCost.ts"
 import { DeadLetterStatus } from "../delivery/OutboxMessage.ts"
-import { AgentName, MessageId, RunId } from "../value/Ids.ts"
+import { AgentName, ApprovalId, MessageId, RunId } from "../value/Ids.ts"
 import { WaitingFor } from "../run/RunItem.ts"
 import { RunStatus } from "../run/RunState.ts"
 import { Filter, Limit, Moment, orderedRange } from "./Page.ts"
@@ -31,6 +32,28 @@ export const ConversationFilters = Schema.Struct({
    */
   search: Schema.optionalKey(Search)
 })
+
+export const ApprovalFilters = Schema.Struct({
+  /** Absent = `pending`. */
+  status: Schema.optionalKey(ApprovalStatus),
+  /** Absent = `oldest` first. */
+  order: Schema.optionalKey(ListOrder),
+  run_id: Schema.optionalKey(RunId),
+  /** The tool's plain name, or its key. */
+  tool: Schema.optionalKey(Filter),
+  /** The agent that asks, maybe a specialist. */
+  agent: Schema.optionalKey(AgentName),
+  /** Who answered. */
+  decided_by: Schema.optionalKey(Filter),
+  /** What was answered. */
+  decision: Schema.optionalKey(Schema.Literals(Object.values(decisionNames))),
+  /** Only questions that were asked at or after `requested_from` and before `requested_to`, in ms since 1970. */
+  requested_from: Schema.optionalKey(Moment),
+  requested_to: Schema.optionalKey(Moment),
+  limit: Schema.optionalKey(Limit),
+  /** The page begins after this approval. */
+  after: Schema.optionalKey(ApprovalId)
+}).check(orderedRange("requested_from", "requested_to"))
 
 export const CostFilters = Schema.Struct({
   /** What the totals are grouped by; absent = `agent`. */

@@ -43,27 +43,38 @@ const read_max = 16
 /** The size in UTF-16 units of JSON at which a page is full. */
 const units_max = 8_000_000
 
+/** Which of the rows that are read are items of a page, and how many rows it looks at. */
+interface Kept<A> {
+  readonly keeps: (row: A) => boolean
+  readonly looked_max: number
+}
+
 /**
- * A page that is bounded by its size as well as by its rows: 500 rows could be 500 results of 4 MB. Reads after the last row (undefined = from the start) until there are `limit` items or their size reaches the bound. `last` is
- * the last item if there may be rows after it.
+ * A page that is bounded by its size as well as by its rows: 500 rows could be 500 results of 4 MB. Reads after the last row (undefined = from the start) until there are `limit` items or the size of what was read reaches the bound. `last` is
+ * the last row that was looked at if there may be rows after it. Absent `kept` = every row is an item.
  */
 export const boundedPage = Effect.fnUntraced(function* <A, E>(
   limit: number,
-  read: (last: A | undefined, limit: number) => Effect.Effect<ReadonlyArray<A>, E>
+  read: (last: A | undefined, limit: number) => Effect.Effect<ReadonlyArray<A>, E>,
+  kept?: Kept<A>
 ) {
   const items: Array<A> = []
+  let last: A | undefined
+  let looked = 0
   let units = 0
-  while (items.length < limit) {
-    const wanted = Math.min(read_max, limit - items.length)
-    const rows = yield* read(items.at(-1), wanted)
+  while (items.length < limit && looked < (kept?.looked_max ?? Infinity)) {
+    const wanted = kept === undefined ? Math.min(read_max, limit - items.length) : read_max
+    const rows = yield* read(last, wanted)
     for (const row of rows) {
-      items.push(row)
+      last = row
+      looked++
+      if (kept?.keeps(row) ?? true) items.push(row)
       units += JSON.stringify(row).length
-      if (units > units_max) return { items, last: row }
+      if (units > units_max || items.length >= limit) return { items, last }
     }
     if (rows.length < wanted) return { items, last: undefined }
   }
-  return { items, last: items.at(-1) }
+  return { items, last }
 })
 
 /** The first `limit` items, and whether there are more. The items were read with a limit one higher. */

@@ -50,6 +50,31 @@ const listTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
+  it.effect("records are listed newest first, in pages that continue after one", () =>
+    Effect.gen(function* () {
+      const records = yield* ApprovalRecords
+      const tenant = Samples.tenant()
+      const a = yield* asking(tenant, 3)
+      yield* asking(Samples.tenant(), 1)
+      const b = yield* asking(tenant, 2)
+      const all = [...a.ids, ...b.ids].reverse()
+      const newest = { tenant, order: "newest" } as const
+      assert.deepStrictEqual(ids(yield* records.list({ ...newest, limit: 500 })), all)
+      for (const status of [undefined, "pending"] as const) {
+        const next = yield* records.list({ ...newest, status, limit: 2, after: all[1]! })
+        assert.deepStrictEqual(ids(next), all.slice(2, 4))
+      }
+      assert.deepStrictEqual(ids(yield* records.list({ ...newest, limit: 2, run_id: a.run })), [
+        all[2]!,
+        all[3]!
+      ])
+      const none = [all[4]!, Samples.approvalId()]
+      for (const after of none) {
+        assert.deepStrictEqual(yield* records.list({ ...newest, limit: 2, after }), [])
+      }
+    })
+  )
+
   it.effect("a page continues after a record that has left the list", () =>
     Effect.gen(function* () {
       const records = yield* ApprovalRecords

@@ -98,7 +98,13 @@ export const cases: Readonly<Record<Name, ReadonlyArray<readonly [input: Input, 
     revokeToken: [[{ id: none }, "TokenNotFound"]],
     approvals: [
       [{ status: "pending" }, "value"],
-      [{ status: "lost" }, "InvalidInput"]
+      [{ status: "lost" }, "InvalidInput"],
+      [{ order: "newest", limit: 5 }, "value"],
+      [{ order: "random" }, "InvalidInput"],
+      [{ tool: "no such tool", agent: "shop", decided_by: "nobody", decision: "deny" }, "value"],
+      [{ decision: "perhaps" }, "InvalidInput"],
+      [{ requested_from: 1, requested_to: 2 }, "value"],
+      [{ requested_from: 2, requested_to: 1 }, "InvalidInput"]
     ],
     approval: [[{ id: none }, "ApprovalNotFound"]],
     clientCalls: [

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
-import { everyItem, forEachPage } from "../../src/value/Pages.ts"
+import { boundedPage, everyItem, forEachPage } from "../../src/value/Pages.ts"
 
 /** A list of so many numbers from 1, and the places that were asked for. */
 const listOf = (count: number) => {
@@ -56,6 +56,44 @@ describe("a list that is read page by page", () => {
       assert.deepEqual(yield* Effect.exit(reader), Exit.fail("gone"))
       const visitor = forEachPage(3, list.read(3), () => Effect.fail("no"))
       assert.deepEqual(yield* Effect.exit(visitor), Exit.fail("no"))
+    })
+  )
+})
+
+describe("a page with a bound", () => {
+  const all = listOf(10_000)
+  const page = (limit: number, keeps: (row: number) => boolean, looked_max: number) =>
+    boundedPage<number, never>(limit, (last, most) => all.read(most)(last), { keeps, looked_max })
+  const isEven = (row: number) => row % 2 === 0
+
+  it.effect("has the rows that it keeps, and continues after the last that it looked at", () =>
+    Effect.gen(function* () {
+      assert.deepEqual(yield* page(3, isEven, 1_000), { items: [2, 4, 6], last: 6 })
+      assert.deepEqual(yield* page(3, (row) => row === 100, 1_000), { items: [100], last: 1_008 })
+      assert.deepEqual(yield* page(3, (row) => row > 9_999, Infinity), {
+        items: [10_000],
+        last: undefined
+      })
+    })
+  )
+
+  it.effect("has every row where nothing is said of those that it keeps", () =>
+    Effect.gen(function* () {
+      const read = (last: number | undefined, most: number) => all.read(most)(last)
+      const { items, last } = yield* boundedPage<number, never>(40, read)
+      assert.deepEqual([items.length, items.at(-1), last], [40, 40, 40])
+    })
+  )
+
+  it.effect("ends where what it looked at is too large, whatever it keeps of it", () =>
+    Effect.gen(function* () {
+      const large = "x".repeat(1_000_000)
+      const rows = Array.from({ length: 16 }, (_, n) => `${n}${large}`)
+      const { items, last } = yield* boundedPage<string, never>(5, () => Effect.succeed(rows), {
+        keeps: () => false,
+        looked_max: 1_000
+      })
+      assert.deepEqual([items, last], [[], rows[7]])
     })
   )
 })

@@ -152,8 +152,8 @@ export interface NodeService<Contexts = {}> extends HttpMethods {
   /** Authorizations of `by`'s workspace, newest first: 50 per page unless `limit` (to 500) is set. */
   readonly authorizations: Method<typeof AuthorizationOperations.list>
   /**
-   * Questions of any status, oldest first, `pending` unless `status` is set: 50 per page unless `limit` (to 500) is set. `pending`
-   * lists those that the principal may decide.
+   * Questions of any status, oldest first unless `order` is set, `pending` unless `status` is set: 50 per page unless `limit` (to
+   * 500) is set. `pending` lists those that the principal may decide.
    */
   readonly approvals: Method<typeof ApprovalOperations.list>
   /** A question and, if there is one, its answer. Rejects with `ApprovalNotFound` if the tenant has no such one. */

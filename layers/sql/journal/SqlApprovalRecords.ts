@@ -218,8 +218,9 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const reads = yield* TenantReads
   const read = yield* readingFor(sql, reads)
-  const rowsOf = ({ after, limit, run_id, status, tenant }: ApprovalQuery): Rows =>
-    reads.of(tenant)(sql`
+  const rowsOf = ({ after, limit, order, run_id, status, tenant }: ApprovalQuery): Rows => {
+    const isNewest = order === "newest"
+    return reads.of(tenant)(sql`
         SELECT ${sql.literal(marked)} FROM ${sql.literal(records)} WHERE ${sql.and([
           sql`a.tenant = ${tenant}`,
           ...(status === undefined
@@ -230,9 +231,10 @@ const make = Effect.gen(function* () {
           ...(after === undefined
             ? []
             : [
-                sql`a.position > (SELECT p.position FROM troupe.approvals p WHERE p.id = ${after}::uuid)`
+                sql`a.position ${sql.literal(isNewest ? "<" : ">")} (SELECT p.position FROM troupe.approvals p WHERE p.id = ${after}::uuid)`
               ])
-        ])} ORDER BY a.position LIMIT ${Math.min(limit, page_max)}::int4`)
+        ])} ORDER BY a.position ${sql.literal(isNewest ? "DESC" : "ASC")} LIMIT ${Math.min(limit, page_max)}::int4`)
+  }
   return ApprovalRecords.of({
     get: yield* reading(sql),
     read: (tenant, id) =>
