@@ -7,7 +7,7 @@ import { cutText } from "../../src/value/CutText.ts"
 import type { Child, Html } from "./Html.ts"
 import { element } from "./Html.ts"
 import type { View } from "./Shell.ts"
-import { emptyList, fact, form, may, nextPage, page, table } from "./Shell.ts"
+import { choices, emptyList, fact, form, may, nextPage, page, table } from "./Shell.ts"
 import { moment, shortId } from "./Words.ts"
 
 type Agent = OutputOf<typeof AgentOperations.list>["items"][number]
@@ -85,25 +85,6 @@ export interface Costs {
 
 /** The times that the page offers, in days. */
 export const spans = [1, 7, 30, 365] as const
-
-const choices = <A extends string | number>(
-  name: string,
-  all: ReadonlyArray<A>,
-  chosen: A,
-  hrefOf: (choice: A) => string,
-  wordOf: (choice: A) => string = String
-): Html =>
-  element(
-    "div",
-    { class: "filters", role: "group", "aria-label": name },
-    all.map((each) =>
-      element(
-        "a",
-        { href: hrefOf(each), "aria-current": each === chosen ? "true" : undefined },
-        wordOf(each)
-      )
-    )
-  )
 
 const count = (number: number) => number.toLocaleString("en")
 

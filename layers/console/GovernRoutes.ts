@@ -1,9 +1,11 @@
 /** The routes of what operators govern. */
 import { Effect, Schema } from "effect"
+import * as ApprovalOperations from "../../src/operation/ApprovalOperations.ts"
 import * as CostOperations from "../../src/operation/CostOperations.ts"
 import { defined } from "../../src/value/PlainObject.ts"
 import { operations } from "../service/ServiceOperations.ts"
 import { agentsPage, costsPage, groups, spans, switchPage } from "./GovernPages.ts"
+import { decisionsPage, settled } from "./RegisterPages.ts"
 import type { Asked, Page } from "./SignedPages.ts"
 import { decoded, nothingHere, page_max, perform, queryOf, signedPage, to } from "./SignedPages.ts"
 
@@ -45,8 +47,58 @@ const turn = signedPage(
   })
 )
 
-/** Agents, costs and the kill switch. */
+const Day = Schema.String.check(Schema.isPattern(/^\d{4}-\d{2}-\d{2}$/))
+
+const DecisionQuery = Schema.Struct({
+  status: Schema.optionalKey(Schema.Literals(settled)),
+  from: Schema.optionalKey(Day),
+  until: Schema.optionalKey(Day),
+  tool: Schema.optionalKey(Schema.String),
+  agent: Schema.optionalKey(Schema.String),
+  decided_by: Schema.optionalKey(Schema.String),
+  decision: Schema.optionalKey(Schema.String),
+  after: Schema.optionalKey(Schema.String)
+})
+
+const unfit = {
+  status: 422,
+  title: "No such filter",
+  detail:
+    "A filter of the register does not fit. Go back, and look at the agent's name and the days."
+}
+
+const dayOf = (day: string | undefined) =>
+  day === undefined ? undefined : Date.parse(`${day}T00:00:00Z`)
+
+const decisions = signedPage(
+  Effect.fnUntraced(function* (asked: Asked) {
+    const given = queryOf(asked, Object.keys(DecisionQuery.fields))
+    const { after, ...rest } = yield* decoded(DecisionQuery, given, unfit)
+    const filters = { status: "decided", ...rest } as const
+    const { from, until, ...others } = filters
+    const end = dayOf(until)
+    const query = yield* decoded(
+      ApprovalOperations.list.query,
+      {
+        ...others,
+        ...defined({
+          after,
+          requested_from: dayOf(from),
+          requested_to: end === undefined ? undefined : end + day_ms
+        }),
+        order: "newest",
+        limit: page_max
+      },
+      unfit
+    )
+    const found = yield* perform(operations.approvals, query, asked)
+    return decisionsPage(asked.view, { ...found, filters })
+  })
+)
+
+/** Decisions, agents, costs and the kill switch. */
 export const governing: ReadonlyArray<Page> = [
+  { method: "GET", path: "/console/decisions", answer: decisions },
   { method: "GET", path: "/console/agents", answer: agents },
   { method: "GET", path: "/console/costs", answer: costs },
   { method: "GET", path: "/console/kill-switch", answer: killSwitch },

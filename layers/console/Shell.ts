@@ -34,6 +34,7 @@ const repairs = [
 ] as const
 
 const governs = [
+  ["/decisions", "Decisions"],
   ["/agents", "Agents"],
   ["/costs", "Costs"],
   ["/kill-switch", "Kill switch"]
@@ -192,6 +193,26 @@ export const emptyList = (what: string, more: string): Html =>
     { class: "panel empty" },
     element("p", {}, what),
     element("p", { class: "quiet" }, more)
+  )
+
+/** Choices of which one is in force, each a link. */
+export const choices = <A extends string | number>(
+  name: string,
+  all: ReadonlyArray<A>,
+  chosen: A,
+  hrefOf: (choice: A) => string,
+  wordOf: (choice: A) => string = String
+): Html =>
+  element(
+    "div",
+    { class: "filters", role: "group", "aria-label": name },
+    all.map((each) =>
+      element(
+        "a",
+        { href: hrefOf(each), "aria-current": each === chosen ? "true" : undefined },
+        wordOf(each)
+      )
+    )
   )
 
 /** A link to the page that follows, if there is one. */

@@ -63,6 +63,7 @@ header.page { display: flex; flex-wrap: wrap; align-items: baseline; gap: 12px; 
 .panel > section { padding: 16px } .panel > section + section { border-top: 1px solid var(--line) } .scroll { overflow-x: auto }
 .empty { padding: 40px 24px; text-align: center } .group { margin-bottom: 24px } .group > p { margin-bottom: 8px } .more { margin-top: 16px }
 .search { display: flex; gap: 8px; max-width: 560px; margin-bottom: 12px } .talk { padding: 16px; display: grid; gap: 8px; justify-items: start; margin: 16px 0 }
+.fields { display: flex; flex-wrap: wrap; gap: 8px; align-items: end; margin-bottom: 12px } .fields label { flex: 1 1 140px; max-width: 220px; font-size: 12px; color: var(--quiet) }
 main > details { margin-bottom: 12px } .talk, .talk-messages { max-width: 860px } .talk-messages { list-style: none; padding: 0 } .talk-messages li { padding: 12px 16px } .user { background: var(--sunken) }
 .said { white-space: pre-wrap; overflow-wrap: anywhere }
 .filters { display: flex; flex-wrap: wrap; gap: 4px; margin-bottom: 12px } .filters a { padding: 2px 10px; border-radius: 99px; color: var(--quiet) }

@@ -231,6 +231,7 @@ describe("every page", () => {
           const { conversation } = await troupe.run(run)
           const paths = [
             "",
+            "/decisions",
             "/agents",
             "/costs",
             "/kill-switch",

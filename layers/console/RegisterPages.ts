@@ -1,0 +1,148 @@
+/** The register of decisions: what was asked, who answered what, and how long it waited. */
+import type { Approval, ApprovalStatus } from "../../src/approval/Approval.ts"
+import { cutText } from "../../src/value/CutText.ts"
+import type { Child, Html } from "./Html.ts"
+import { element } from "./Html.ts"
+import type { View } from "./Shell.ts"
+import { choices, emptyList, nextPage, page, table } from "./Shell.ts"
+import { duration, moment, shortId } from "./Words.ts"
+
+/** What became of a question that waits no more. */
+export const settled = [
+  "decided",
+  "expired",
+  "cancelled"
+] as const satisfies ReadonlyArray<ApprovalStatus>
+
+/** The filters of the register as its address has them: days as `2026-11-30`, in UTC. */
+export interface DecisionFilters {
+  readonly status: (typeof settled)[number]
+  readonly tool?: string
+  readonly agent?: string
+  readonly decided_by?: string
+  readonly decision?: string
+  readonly from?: string
+  readonly until?: string
+}
+
+/** A page of the register, and where the next one begins. */
+export interface Decisions {
+  readonly items: ReadonlyArray<Approval>
+  readonly next_after?: string
+  readonly filters: DecisionFilters
+}
+
+const field = (name: string, label: string, value = "", type = "text") =>
+  element(
+    "label",
+    {},
+    label,
+    element("input", { name, value, type, maxlength: type === "text" ? 200 : undefined })
+  )
+
+const words = {
+  "": "any",
+  approve: "approved",
+  deny: "denied",
+  request_revision: "sent back",
+  modify: "changed and approved"
+} as const
+
+const filterForm = ({ path }: View, filters: DecisionFilters): Html => {
+  const { agent, decided_by, decision = "", from, status, tool, until } = filters
+  const isDecided = status === "decided"
+  return element(
+    "form",
+    { method: "get", action: `${path}/decisions`, class: "fields", role: "search" },
+    element("input", { type: "hidden", name: "status", value: status }),
+    field("tool", "Tool", tool),
+    field("agent", "Agent", agent),
+    isDecided && field("decided_by", "Decided by", decided_by),
+    isDecided &&
+      element(
+        "label",
+        {},
+        "Decision",
+        element(
+          "select",
+          { name: "decision" },
+          Object.entries(words).map(([value, word]) =>
+            element("option", { value, selected: value === decision }, word)
+          )
+        )
+      ),
+    field("from", "Asked from (UTC)", from, "date"),
+    field("until", "Asked until (UTC)", until, "date"),
+    element("button", {}, "Filter")
+  )
+}
+
+const outcome = ({ decided_by, decided_via, decision, status }: Approval): Child => {
+  if (decision === undefined) return element("span", { class: "tag" }, status)
+  const { kind, said, word } = {
+    Approve: { kind: "good", word: words.approve, said: decision },
+    Deny: { kind: "bad", word: words.deny, said: decision },
+    RequestRevision: { kind: "wait", word: words.request_revision, said: decision },
+    Modify: { kind: "good", word: words.modify, said: decision }
+  }[decision._tag]
+  const text = said._tag === "Deny" ? said.reason : said.note
+  return [
+    element("span", { class: `tag ${kind}` }, word),
+    ` by ${decided_by ?? "nobody"}`,
+    decided_via !== undefined && ` through ${decided_via}`,
+    text !== undefined && element("p", { class: "small quiet" }, `“${cutText(text, 200)}”`)
+  ]
+}
+
+const row = (view: View, approval: Approval): Html => {
+  const { asked_by, decided_at, expires_at, id, payload, requested_at, run_id, status } = approval
+  const until = decided_at ?? (status === "expired" ? expires_at : undefined)
+  return element(
+    "tr",
+    {},
+    element(
+      "td",
+      { class: "wide" },
+      element(
+        "a",
+        { href: `${view.path}/inbox/${id}` },
+        cutText(payload.effect_description, 200) || "A call without words"
+      ),
+      element("p", { class: "small quiet" }, `${payload.agent_name}, ${payload.tool_name}`)
+    ),
+    element("td", { class: "wide" }, outcome(approval)),
+    element("td", { class: "num" }, moment(requested_at, view.now)),
+    element("td", { class: "num" }, until !== undefined && duration(until - requested_at)),
+    element("td", {}, asked_by),
+    element("td", {}, element("a", { href: `${view.path}/runs/${run_id}` }, shortId(run_id)))
+  )
+}
+
+/** Questions that were settled, those that were asked last first. */
+export const decisionsPage = (view: View, { filters, items, next_after }: Decisions): Html => {
+  const { decided_by: _, decision: __, ...others } = filters
+  const href = (query: Readonly<Record<string, string>>) =>
+    `${view.path}/decisions?${new URLSearchParams(query)}`
+  const next = next_after === undefined ? undefined : href({ ...filters, after: next_after })
+  return page(
+    view,
+    { title: "Decisions", current: "/decisions" },
+    choices("Outcome", settled, filters.status, (status) => href({ ...others, status })),
+    filterForm(view, filters),
+    items.length > 0
+      ? table(
+          ["What", "Decision", "Asked", "Waited", "For", "Run"],
+          items.map((each) => row(view, each))
+        )
+      : next === undefined
+        ? emptyList(
+            "Nothing was settled like this.",
+            "Each question stands here once it was answered, has expired, or its run was cancelled."
+          )
+        : emptyList(
+            "None of the questions that were looked at is like this.",
+            "Older ones may be."
+          ),
+    nextPage(next)
+  )
+}
