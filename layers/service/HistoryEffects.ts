@@ -117,7 +117,7 @@ export const importHistory = serve(
         IdempotencyConflict: () => taken,
         AddressConflict: () => taken
       })
-      created ||= accepted.created
+      if (index === 0) created = accepted.created
     }
     return { conversation: id, runs: exchanges.length, created, left_out }
   })

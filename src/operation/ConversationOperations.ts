@@ -99,7 +99,7 @@ export const importHistory = operation({
     conversation: ConversationId,
     /** How many runs stand for it: one for each message of a user, with what was answered. */
     runs: Schema.Int,
-    /** False = the same history was imported before, and nothing was done. */
+    /** Whether this import began the conversation. False = the same history did before; only what it had not stored was added. */
     created: Schema.Boolean,
     /** What was not taken from it. */
     left_out: LeftOut
