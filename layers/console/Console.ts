@@ -15,6 +15,8 @@ import { After } from "../../src/operation/Page.ts"
 import { defined } from "../../src/value/PlainObject.ts"
 import { operations } from "../service/ServiceOperations.ts"
 import { keyScript } from "./Keys.ts"
+import { followScript } from "./Following.ts"
+import { following } from "./FollowRoutes.ts"
 import { nowPage } from "./NowPage.ts"
 import { inboxPage, questionPage } from "./QuestionPages.ts"
 import { governing } from "./GovernRoutes.ts"
@@ -245,7 +247,11 @@ export const pages: ReadonlyArray<Page> = [
   // People type it so.
   { method: "GET", path: "/console/", answer: toConsole },
   { method: "GET", path: "/console/style.css", answer: shared(stylesheet, "text/css") },
-  { method: "GET", path: "/console/keys.js", answer: shared(keyScript, "text/javascript") },
+  {
+    method: "GET",
+    path: "/console/keys.js",
+    answer: shared(keyScript + followScript, "text/javascript")
+  },
   { method: "GET", path: "/console/sign-in", answer: signInForm },
   { method: "POST", path: "/console/sign-in", answer: signIn },
   { method: "POST", path: "/console/sign-out", answer: signOut },
@@ -255,6 +261,7 @@ export const pages: ReadonlyArray<Page> = [
   { method: "GET", path: "/console/runs", answer: runs },
   { method: "GET", path: "/console/runs/:id", answer: run },
   { method: "POST", path: "/console/runs/:id/cancel", answer: cancel },
+  ...following,
   ...repairs,
   ...conversations,
   ...governing

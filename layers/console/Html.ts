@@ -78,9 +78,12 @@ export const element = (
   return new Html(`${begin}${isEdited ? "\n" : ""}${content}</${name}>`, written)
 }
 
-/** The one script of a page, by its path. */
-export const scriptAt = (path: string): Html =>
-  new Html(`<script src="${escaped(path)}" defer></script>`, written)
+/** A script of a page, by its path: with a nonce it runs before the page is there, else behind it. */
+export const scriptAt = (path: string, nonce?: string): Html =>
+  new Html(
+    `<script src="${escaped(path)}"${nonce === undefined ? " defer" : ` nonce="${escaped(nonce)}"`}></script>`,
+    written
+  )
 
 /** A whole page. */
 export const documentOf = (page: Html): string => `<!doctype html>${page[written]}`

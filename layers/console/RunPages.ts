@@ -241,6 +241,16 @@ const cancel = (view: View, run: RunSummary): Child =>
     )
   )
 
+/** The page follows its run as long as that goes on. */
+const followingOf = (view: View, run: RunSummary, shown: ReadonlyArray<JournalEntry>) => {
+  if (isOver(run) || !may(view, "follow")) return undefined
+  const [first, last] = [shown[0]?.seq ?? 0, shown.at(-1)?.seq ?? -1]
+  return {
+    page: `${view.path}/runs/${run.id}${first === 0 ? "" : `?after=${first - 1}`}`,
+    news: `${view.path}/live?run=${run.id}&after=${last}`
+  }
+}
+
 /** One run. `entries`: some of its events; `isCut`: there are more behind them. */
 export const runPage = (
   view: View,
@@ -255,6 +265,7 @@ export const runPage = (
     {
       title: cutText(run.message, 80) || "Run",
       current: "/runs",
+      follows: followingOf(view, run, shown),
       aside: [statusTag(run.status), shortId(run.id), cancel(view, run)]
     },
     waiting(view, run),

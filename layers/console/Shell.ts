@@ -5,6 +5,8 @@ import { rightRefusal } from "../../src/principal/Rights.ts"
 import type { Child, Html } from "./Html.ts"
 import { element, scriptAt } from "./Html.ts"
 import { keyList } from "./Keys.ts"
+import type { Following } from "./Following.ts"
+import { followContent, followHead, followState } from "./Following.ts"
 
 /** Who looks at a page, when, and from where. */
 export interface View {
@@ -13,6 +15,8 @@ export interface View {
   readonly principal: Principal
   /** What every form sends back, so that no other page can send it. */
   readonly form_key: string
+  /** What the page's own scripts and its attributes for htmx have, and no other. */
+  readonly nonce: string
   /** When the page was asked for, in ms since 1970. */
   readonly now: number
 }
@@ -114,20 +118,31 @@ const menu = (view: View, current: PagePath) =>
     )
   )
 
-/** A page with its menu. `aside` stands beside the heading. */
+/** A page with its menu. `aside` stands beside the heading; with `follows` it follows what it shows. */
 export const page = (
   view: View,
   {
     aside,
     current,
+    follows,
     title
-  }: { readonly aside?: Child; readonly current: PagePath; readonly title: string },
+  }: {
+    readonly aside?: Child
+    readonly current: PagePath
+    readonly follows?: Following | undefined
+    readonly title: string
+  },
   ...content: ReadonlyArray<Child>
 ): Html =>
   element(
     "html",
     { lang: "en" },
-    head(view.path, title, scriptAt(`${view.path}/keys.js`)),
+    head(
+      view.path,
+      title,
+      follows !== undefined && followHead(view.path, view.nonce),
+      scriptAt(`${view.path}/keys.js`)
+    ),
     element(
       "body",
       {},
@@ -135,8 +150,9 @@ export const page = (
       menu(view, current),
       element(
         "main",
-        { id: "content" },
+        { id: "content", ...(follows && followContent(follows, view.nonce)) },
         element("header", { class: "page" }, element("h1", {}, title), aside),
+        follows !== undefined && followState(follows, view.nonce),
         content
       ),
       keyList

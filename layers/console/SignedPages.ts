@@ -1,5 +1,8 @@
 /** What the routes of the console share: a page for whoever is signed in, what was asked, and the operation that answers. */
 import { ByteSize, Effect, Schema } from "effect"
+import type { Scope, Stream } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { Hex } from "effect/encoding"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { InputOf, Operation, OutputOf } from "../../src/operation/Operation.ts"
 import * as RunOperations from "../../src/operation/RunOperations.ts"
@@ -33,6 +36,16 @@ export interface Surface {
     principal: Principal,
     answer: Effect.Effect<A, E, R>
   ) => Effect.Effect<A, unknown, R>
+  /** Answers the principal with events while `goesOn`, and fails where too many streams are open. */
+  readonly stream: (
+    principal: Principal,
+    texts: Stream.Stream<string>,
+    goesOn: Effect.Effect<boolean>
+  ) => Effect.Effect<
+    HttpServerResponse.HttpServerResponse,
+    unknown,
+    HttpServerRequest.HttpServerRequest | Scope.Scope
+  >
   /** What people are told of an error; undefined = nobody declared it. */
   readonly problemOf: (error: unknown) => Trouble | undefined
   /** Tells the log what people are not told, of a store that failed. */
@@ -54,9 +67,18 @@ export interface Page {
 
 const path_own = "/console"
 
-/** Nothing but the own stylesheet is loaded, and forms go nowhere else. */
-const policy =
-  "default-src 'none'; script-src 'self'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+/** Nothing but the own stylesheet and scripts is loaded, and forms go nowhere else. */
+const policyWith = (scripts: string, more: string): string =>
+  `default-src 'none'; script-src ${scripts}; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'${more}`
+
+const policy = policyWith("'self'", "")
+
+/** The same for whoever is signed in: its pages may fetch from their own service, and htmx alone makes markup of a text. */
+const signedPolicy = (nonce: string): string =>
+  policyWith(
+    `'self' 'nonce-${nonce}'`,
+    "; connect-src 'self'; require-trusted-types-for 'script'; trusted-types htmx"
+  )
 
 export const html = (page: Html, status = 200): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(documentOf(page), {
@@ -137,6 +159,16 @@ export const shown = Effect.fnUntraced(function* (surface: Surface, error: unkno
   return html(problemPage(path, trouble), trouble.status)
 })
 
+const newNonce = SecureRandom.SecureRandom.use((random) =>
+  Effect.map(random.randomBytes(16), Hex.encode)
+)
+
+/** What follows a page must not find the form to sign in in its place. */
+const signedOut = ({ headers }: HttpServerRequest.HttpServerRequest, path: string) =>
+  headers["hx-request"] === undefined
+    ? to(`${path}/sign-in`)
+    : HttpServerResponse.empty({ status: 401 })
+
 /** A page for somebody who is signed in; whoever is not is sent to where one does. */
 export const signedPage =
   <E, R>(
@@ -148,7 +180,7 @@ export const signedPage =
       const path = pathOf(surface, request)
       return yield* Effect.gen(function* () {
         const found = yield* Sessions.signedIn(request)
-        if (found === undefined) return to(`${path}/sign-in`)
+        if (found === undefined) return signedOut(request, path)
         const { digest, form_key, principal } = found
         yield* surface.admit(principal)
         const refusal = rightRefusal(principal, "inspect")
@@ -162,10 +194,16 @@ export const signedPage =
               return yield* Effect.fail(new Told(badForm))
             }
             const now = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
-            const view = { path, principal, form_key, now }
+            const nonce = yield* newNonce
+            const view = { path, principal, form_key, nonce, now }
             const params = yield* HttpRouter.params
             const given = yield* answer({ view, request, params, fields, session: digest })
-            return HttpServerResponse.isHttpServerResponse(given) ? given : html(given)
+            const response = HttpServerResponse.isHttpServerResponse(given) ? given : html(given)
+            return HttpServerResponse.setHeader(
+              response,
+              "content-security-policy",
+              signedPolicy(nonce)
+            )
           })
         )
       }).pipe(Effect.catch((error: unknown) => shown(surface, error)))

@@ -51,6 +51,7 @@ header.page { display: flex; flex-wrap: wrap; align-items: baseline; gap: 12px; 
   background: var(--sunken); color: var(--quiet);
 }
 .tag.wait { background: var(--wait-ground); color: var(--wait) } .tag.good { background: var(--good-ground); color: var(--good) }
+.live { position: fixed; right: 16px; bottom: 16px; z-index: 1; max-width: calc(100vw - 32px) } .live:empty { display: none }
 .tag.bad, .problem { background: var(--bad-ground); color: var(--bad) }
 .problem, .notice { padding: 8px 12px; border-radius: var(--round); margin: 8px 0 } .notice { background: var(--wait-ground) }
 .split { display: grid; grid-template-columns: 340px minmax(0, 1fr); gap: 24px; align-items: start }

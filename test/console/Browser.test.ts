@@ -9,8 +9,10 @@ import type { Options } from "troupe/embed"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { isFull } from "../Long.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
+import * as Children from "../process/Child.ts"
+import * as Homes from "../process/Homes.ts"
 import { launch } from "./Chromium.ts"
-import { anna, shop, tokenOf } from "./ConsoleScene.ts"
+import { anna, PlainBrowser, shop, tokenOf } from "./ConsoleScene.ts"
 
 const axe = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8")
 
@@ -24,8 +26,8 @@ beforeAll(async () => {
 afterAll(() => browser?.close())
 
 /** Notes that there is no browser, and skips. */
-const inBrowser = (name: string, test: () => Promise<void>) =>
-  it(name, { timeout: 60_000 }, async ({ task }) => {
+const inBrowser = (name: string, test: () => Promise<void>, timeout = 60_000) =>
+  it(name, { timeout }, async ({ task }) => {
     if (missing === undefined) return await test()
     task.meta.notes = [missing]
   })
@@ -273,5 +275,103 @@ describe("every page", () => {
       await page.getByText("approved by olga").waitFor()
       await close()
     })
+  )
+})
+
+describe("a page of a run that goes on", () => {
+  /** A process that packs boxes; it can be killed, and begun again at the same address. */
+  const packing = Effect.gen(function* () {
+    const { directory } = yield* Homes.directory
+    const begun = Effect.fnUntraced(function* (port: string) {
+      const child = yield* Children.start("test/console/packing.ts", [
+        directory,
+        port,
+        tokenOf("olga")
+      ])
+      yield* child.printed("serving")
+      const [, url = ""] = /serving (\S+)/.exec(child.text()) ?? []
+      return { child, url }
+    })
+    const first = yield* begun("0")
+    return { ...first, again: begun(new URL(first.url).port) }
+  })
+
+  /** Sends a message, as the owner of the token, and gives its run. */
+  const sent = async (url: string) => {
+    const answer = await fetch(`${url}/v1/messages`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${tokenOf("olga")}`,
+        "content-type": "application/json"
+      },
+      body: JSON.stringify({ agent: "packer", text: "Pack three boxes." })
+    })
+    const { run_id }: { readonly run_id: string } = JSON.parse(await answer.text())
+    return run_id
+  }
+
+  /** Approves the question that waits, from another page, once it is there. */
+  const approve = async (browser: PlainBrowser, box: string) => {
+    for (;;) {
+      const { text } = await browser.get("/console/inbox")
+      const [, id] = /href="\/console\/inbox\/([^"]+)"/.exec(text) ?? []
+      if (id !== undefined) {
+        const page = await browser.get(`/console/inbox/${id}`)
+        if (page.text.includes(box)) {
+          return await browser.post(`/console/inbox/${id}`, { decision: "approve" })
+        }
+      }
+    }
+  }
+
+  inBrowser(
+    "shows what happens, while its server is killed, and keeps what somebody types",
+    () =>
+      Effect.gen(function* () {
+        const { again, child, url } = yield* packing
+        const { close, complaints, page, run } = yield* Effect.promise(async () => {
+          const run = await sent(url)
+          const browser = new PlainBrowser(url)
+          await browser.signIn("olga")
+          const { close, complaints, page } = await opened(url)
+          await signIn(page, "olga")
+          await page.goto(`/console/runs/${run}`)
+          const state = page.getByRole("status")
+          await state.getByText("Live", { exact: true }).waitFor()
+          await page.getByText("Cancel …").click()
+          const why = page.getByLabel("Why?")
+          await why.pressSequentially("It takes too")
+          await approve(browser, "number 1")
+          await page.getByText("box number 1 is packed").waitFor({ state: "attached" })
+          // The caret stands where it was.
+          await why.press("ArrowLeft")
+          await page.keyboard.type("x")
+          assert.strictEqual(await why.inputValue(), "It takes toxo")
+          return { close, complaints, page, run }
+        })
+        yield* child.kill
+        yield* Effect.promise(() => page.getByText("The connection is lost").waitFor())
+        yield* again
+        yield* Effect.promise(async () => {
+          await page.getByRole("status").getByText("Live", { exact: true }).waitFor()
+          const browser = new PlainBrowser(url)
+          await browser.signIn("olga")
+          await approve(browser, "number 2")
+          await page.getByText("box number 2 is packed").waitFor({ state: "attached" })
+          assert.strictEqual(await page.getByLabel("Why?").inputValue(), "It takes toxo")
+          assert.isTrue(await page.evaluate("document.activeElement.name === 'reason'"))
+          await approve(browser, "number 3")
+          await page.getByText("what you typed has no place any more").waitFor()
+          assert.strictEqual(await page.getByLabel("Why?").inputValue(), "It takes toxo")
+          // The browser reports that nobody answered, and so does htmx.
+          assert.deepStrictEqual(
+            complaints.filter((each) => !/ERR_|network|fetch/.test(each)),
+            []
+          )
+          await close()
+          assert.include((await browser.get(`/console/runs/${run}`)).text, "All boxes are packed.")
+        })
+      }).pipe(Effect.scoped, Effect.runPromise),
+    180_000
   )
 })

@@ -62,7 +62,7 @@ const desks = [
 ]
 
 const principal = new Principal({ id: "olga", tenant, roles: ["operator"] })
-const view = { path: "/console", principal, form_key: "k", now: 0 }
+const view = { path: "/console", principal, form_key: "k", nonce: "n", now: 0 }
 
 describe("the console", () => {
   let troupe: Awaited<ReturnType<typeof opened>>

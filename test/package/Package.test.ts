@@ -371,9 +371,9 @@ describe("the packed package", () => {
     for (const file of files.filter((path) => path.startsWith("dist/") && path.endsWith(".js"))) {
       const text = readFileSync(join(place, file), "utf8")
       for (const [, from, call, required] of text.matchAll(
-        /^(?:import|export)\b[^"]*?from "([^"]+)";$|\bimport\("([^"]+)"\)|\brequire\("([^"]+)"\)/gm
+        /^(?:import|export)\b[^"]*?from "([^"]+)";$|\bimport\("([^"]+)"\)|\b(?:require|resolve)\("([^"]+)"\)/gm
       )) {
-        const name = /^(?!node:)(?:@[^/.]+\/)?[^/.]+/.exec((from ?? call ?? required)!)?.[0]
+        const name = /^(?!node:|\.)(?:@[^/]+\/)?[^/]+/.exec((from ?? call ?? required)!)?.[0]
         if (name === undefined) continue
         imported.add(name)
         if (call !== undefined) late.add(name)

@@ -1,6 +1,6 @@
 /** Pages for people that a composition adds beside the API, and what they are given of the server around them. */
 import { Context } from "effect"
-import type { Effect } from "effect"
+import type { Effect, Scope, Stream } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import type { Problem } from "../../../src/operation/Problem.ts"
@@ -20,6 +20,19 @@ export interface Surface {
     principal: Principal,
     answer: Effect.Effect<A, E, R>
   ) => Effect.Effect<A, E | Problem<503>, R>
+  /**
+   * Answers with server-sent events, of which each text is one or several, and with heartbeats between them. It ends with the
+   * service, and at a heartbeat at which `goesOn` is false. Fails with 429 and 503 where too many event streams are open.
+   */
+  readonly stream: (
+    principal: Principal,
+    texts: Stream.Stream<string>,
+    goesOn: Effect.Effect<boolean>
+  ) => Effect.Effect<
+    HttpServerResponse.HttpServerResponse,
+    unknown,
+    HttpServerRequest.HttpServerRequest | Scope.Scope
+  >
   /** The problem of an error; undefined = nobody declared it. */
   readonly problemOf: (error: unknown) => Problem | undefined
   /** Logs the message of a store, if the problem is one of a store. */

@@ -3,7 +3,7 @@
  */
 import { Context, Deferred, Effect, Result } from "effect"
 import type { Layer, Redacted } from "effect"
-import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
 import { CustomerAgents } from "../../../services/AgentDirectory.ts"
@@ -29,7 +29,7 @@ import { Limits } from "../boundary/Limits.ts"
 import { problemOf } from "../boundary/Problems.ts"
 import { Readiness } from "../boundary/Readiness.ts"
 import type { Unread } from "../stream/UnreadBytes.ts"
-import { closesAfter, makeClosingServers } from "../stream/ClosingServers.ts"
+import { makeClosingServers } from "../stream/ClosingServers.ts"
 import { makeUnread } from "../stream/UnreadBytes.ts"
 
 /** The `Location` is that of the run or, for a customer, who may not read runs, that of the conversation. */
@@ -158,12 +158,6 @@ const isStillValid = (
     onFailure: ({ _tag }) => _tag !== "Unauthorized"
   })
 
-const streamOptions = {
-  contentType: "text/event-stream",
-  // A proxy that buffers would delay every event.
-  headers: { "cache-control": "no-store", "x-accel-buffering": "no" }
-}
-
 export const layer: Layer.Layer<
   HttpApiGroup.Service<"troupe", "conversations">,
   never,
@@ -227,10 +221,7 @@ export const layer: Layer.Layer<
           account,
           until: Effect.raceAllFirst([Deferred.await(stopping), cut, closing(request.source)])
         })
-        return HttpServerResponse.stream(stream, {
-          ...streamOptions,
-          headers: { ...streamOptions.headers, ...closesAfter(request.source) }
-        })
+        return EventStream.responseOf(stream, request)
       })
     })
   })

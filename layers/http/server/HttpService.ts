@@ -3,14 +3,14 @@
  * tool body and no loop can be reached from it. It needs a server, for example `NodeServer.layer`.
  */
 import { Deferred, Effect, Layer, Scope } from "effect"
-import { HttpMiddleware, HttpRouter } from "effect/http"
-import type { HttpServerRequest } from "effect/http"
+import { HttpMiddleware, HttpRouter, HttpServerRequest } from "effect/http"
 import { HttpApiBuilder, HttpApiSwagger, OpenApi } from "effect/http-api"
 import type { TroupeApi } from "../../../src/operation/TroupeApi.ts"
 import { apiWith } from "../../service/AddedApi.ts"
 import { AddedGroups } from "../../service/AddedGroups.ts"
 import { groups } from "../../service/ServiceOperations.ts"
 import { AddedPages } from "../boundary/AddedPages.ts"
+import type { Surface } from "../boundary/AddedPages.ts"
 import * as MountPath from "../boundary/MountPath.ts"
 import { anyProblemOf } from "../boundary/Problems.ts"
 import * as Boundary from "../boundary/RequestBoundary.ts"
@@ -27,6 +27,8 @@ import * as Outcomes from "./OutermostMiddleware.ts"
 import * as Readiness from "../boundary/Readiness.ts"
 import * as Routes from "../boundary/Routes.ts"
 import * as StoreFaults from "../boundary/StoreFaults.ts"
+import { makeClosingServers } from "../stream/ClosingServers.ts"
+import * as EventStream from "../stream/EventStream.ts"
 
 /** The others stream, take bytes or have forms of their own. */
 const { conversations: _, events: _events, files: _files, ...derived } = groups
@@ -73,16 +75,26 @@ const docs = (api: typeof TroupeApi) =>
 /** The pages beside the API. */
 const pages = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
-    const { base_path, body_bytes_max } = yield* HttpSettings
+    const { base_path, body_bytes_max, heartbeat_ms } = yield* HttpSettings
     const limits = yield* Limits.Limits
-    const surface = {
+    const { stopping } = yield* Readiness.Readiness
+    const { closing } = makeClosingServers()
+    const surface: Surface = {
       admit: limits.request,
       message: limits.message,
       share: limits.page,
+      stream: Effect.fnUntraced(function* (principal, texts, goesOn) {
+        yield* limits.stream(principal)
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const until = Effect.raceFirst(Deferred.await(stopping), closing(request.source))
+        return EventStream.responseOf(
+          EventStream.bytesOfTexts(texts, { goesOn, heartbeat_ms, until }),
+          request
+        )
+      }),
       problemOf: anyProblemOf,
       log: StoreFaults.makeLog(),
-      baseOf: (request: HttpServerRequest.HttpServerRequest) =>
-        MountPath.linkBase(request, base_path),
+      baseOf: (request) => MountPath.linkBase(request, base_path),
       body_bytes_max
     }
     for (const { answer, method, path } of yield* AddedPages) {

@@ -5,7 +5,10 @@
 import { Buffer } from "node:buffer"
 import { Channel, Stream } from "effect"
 import type { Effect } from "effect"
+import { HttpServerResponse } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
 import { encoder } from "effect/encoding/Sse"
+import { openStream } from "../../../services/AgentRuntime.ts"
 import type { AgentRuntime, Cursor, FeedItem } from "../../../services/AgentRuntime.ts"
 import { makeProblem } from "../../../src/operation/Problem.ts"
 import { customerEvent, isForCustomers } from "../../../src/conversation/CustomerView.ts"
@@ -14,6 +17,7 @@ import { customerQueuedBehind } from "../../../src/run/QueuedBehind.ts"
 import type { RunEvent } from "../../../src/run/RunEvent.ts"
 import { shownEvent } from "../../../src/run/RunItem.ts"
 import { problemOf } from "../boundary/Problems.ts"
+import { closesAfter } from "./ClosingServers.ts"
 import { textPull } from "./TextPull.ts"
 import type { Account } from "./UnreadBytes.ts"
 import { small_units } from "./UnreadBytes.ts"
@@ -172,6 +176,46 @@ const counting = (account: Account | undefined) => {
   }
 }
 
+/** The comment that a stream begins with. */
+const first = `retry: ${retry_ms}\n${comment("here")}`
+const beat = comment("alive")
+
+/** The same of texts that somebody else has made of events, which are short. */
+export const bytesOfTexts = (
+  texts: Stream.Stream<string>,
+  { goesOn, heartbeat_ms, until }: Pick<FeedOptions, "goesOn" | "heartbeat_ms" | "until">
+): Stream.Stream<Uint8Array> =>
+  Stream.fromChannel(
+    Channel.fromTransform((_, scope) =>
+      textPull(
+        {
+          feed: openStream(texts),
+          first,
+          textsOf: (items) => items.values(),
+          textOfError: (error) => error,
+          beat,
+          beat_ms: heartbeat_ms,
+          goesOn,
+          until,
+          given: inUtf8,
+          taken: () => {}
+        },
+        scope
+      )
+    )
+  )
+
+/** The response to a request for an event stream, whose connection ends with it. */
+export const responseOf = (
+  stream: Stream.Stream<Uint8Array>,
+  { source }: HttpServerRequest.HttpServerRequest
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.stream(stream, {
+    contentType: "text/event-stream",
+    // A proxy that buffers would delay every event.
+    headers: { "cache-control": "no-store", "x-accel-buffering": "no", ...closesAfter(source) }
+  })
+
 /**
  * The bytes of the stream. It begins with a comment at once, because the response's headers are sent with the first bytes;
  * another comment follows every `heartbeat_ms`. If a store fails, the stream ends with a problem as its last event, and the
@@ -187,14 +231,14 @@ export const bytes = (
       return textPull(
         {
           feed,
-          first: `retry: ${retry_ms}\n${comment("here")}`,
+          first,
           textsOf: (items) => textsOf(items, customer),
           textOfError: (error) => {
             if (error._tag !== "RunQuarantined") return eventText("error", problemOf(error))
             const problem = customer ? unavailable : problemOf(error)
             return eventText("error", problem, behind(error))
           },
-          beat: comment("alive"),
+          beat,
           beat_ms: heartbeat_ms,
           goesOn,
           until,

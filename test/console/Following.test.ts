@@ -1,0 +1,152 @@
+/** The streams that pages of the console follow: who gets them, what they tell, and when they end. */
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { anna, http, PlainBrowser, shop, signedIn } from "./ConsoleScene.ts"
+
+/** A stream that is read piece by piece. */
+const reading = (response: Response) => {
+  assert.strictEqual(response.status, 200)
+  assert.strictEqual(response.headers.get("content-type"), "text/event-stream")
+  const reader = response.body?.getReader() ?? assert.fail("it has no body")
+  const decoder = new TextDecoder()
+  let read = ""
+  const more = async () => {
+    const { done, value } = await reader.read()
+    read += decoder.decode(value, { stream: true })
+    return !done
+  }
+  return {
+    /** Reads until the text has come; it fails where the stream ends before. */
+    until: async (text: string) => {
+      while (!read.includes(text)) {
+        if (!(await more())) assert.fail(`it ended before ${text}: ${read}`)
+      }
+      return read
+    },
+    end: async () => {
+      while (await more());
+      return read
+    },
+    leave: () => reader.cancel()
+  }
+}
+
+const alive = ": alive"
+
+describe("what pages follow", () => {
+  let troupe: Awaited<ReturnType<typeof shop>>
+  beforeAll(async () => {
+    troupe = await shop({ http: { ...http, settings: { heartbeat_ms: 50 } } })
+  })
+  afterAll(() => troupe.stop())
+
+  const asked = async () => {
+    const { run } = await troupe.ask({ agent: "billing", text: "Refund order 1003." }, anna)
+    const [approval] = await troupe.approvals({ run_id: run })
+    const { length } = await troupe.run(run)
+    return { run, id: approval?.id ?? assert.fail("nothing was asked"), last: length - 1 }
+  }
+  const follow = (browser: PlainBrowser, query: string, headers: Record<string, string> = {}) =>
+    browser.request(`/console/live?${query}`, { headers })
+
+  it("tells of a run what it has not told, from what the page shows or from its own last event", async () => {
+    const { id, last, run } = await asked()
+    const olga = await signedIn(troupe, "olga")
+    const page = await olga.get(`/console/runs/${run}`)
+    assert.include(page.text, `hx-sse-connect="/console/live?run=${run}&amp;after=${last}"`)
+    const stream = reading(await follow(olga, `run=${run}&after=${last}`))
+    assert.notInclude(await stream.until(alive), "news")
+    await troupe.decide(id, { decision: "approve" }, anna)
+    await troupe.result(run)
+    const { length } = await troupe.run(run)
+    const told = await stream.until(`id: ${length - 1}\n`)
+    assert.include(told, "event: news\n")
+    await stream.leave()
+    const since = reading(
+      await follow(olga, `run=${run}&after=0`, { "last-event-id": String(length - 1) })
+    )
+    assert.notInclude(await since.until(alive), "news")
+    await since.leave()
+    const again = reading(await follow(olga, `run=${run}&after=${last}`))
+    await again.until(`id: ${length - 1}\n`)
+    await again.leave()
+    // What is over is followed no more.
+    assert.notInclude((await olga.get(`/console/runs/${run}`)).text, "hx-")
+  })
+
+  it("is for who is signed in, and for its tenant's runs", async () => {
+    const { run } = await asked()
+    const query = `run=${run}&after=0`
+    const nobody = new PlainBrowser(troupe.url ?? "")
+    assert.strictEqual((await follow(nobody, query)).status, 303)
+    // htmx would put what it is sent to in the place of the page.
+    for (const path of [`/console/live?${query}`, `/console/runs/${run}`]) {
+      const refused = await nobody.request(path, { headers: { "hx-request": "true" } })
+      assert.deepStrictEqual([refused.status, await refused.text()], [401, ""])
+    }
+    const other = await signedIn(troupe, "other")
+    assert.strictEqual((await follow(other, query)).status, 404)
+    const vera = await signedIn(troupe, "vera")
+    for (const odd of ["", "run=x", `run=${run}`, `run=${run}&after=x`, `run=${run}&after=-2`]) {
+      assert.strictEqual((await follow(vera, odd)).status, 404, odd)
+    }
+    const seen = reading(await follow(vera, query))
+    await seen.until("event: news")
+    await seen.leave()
+  })
+
+  it("ends where somebody has signed out, or the service stops", async () => {
+    const { last, run } = await asked()
+    const query = `run=${run}&after=${last}`
+    const [vera, boss] = [await signedIn(troupe, "vera"), await signedIn(troupe, "boss")]
+    const [hers, his] = [
+      reading(await follow(vera, query)),
+      reading(await follow(boss, query))
+    ] as const
+    await vera.post("/console/sign-out", {})
+    assert.notInclude(await hers.end(), "news")
+    await his.until(alive)
+    await his.leave()
+    const second = await shop()
+    const { run: open } = await second.ask({ agent: "billing", text: "Refund." }, anna)
+    const olga = await signedIn(second, "olga")
+    const whole = reading(await follow(olga, `run=${open}&after=0`))
+    await whole.until("event: news")
+    await second.stop()
+    await whole.end()
+  })
+
+  it("refuses the fifth stream of a session, until one of them has ended", async () => {
+    const { last, run } = await asked()
+    const query = `run=${run}&after=${last}`
+    const [olga, elsewhere] = [await signedIn(troupe, "olga"), await signedIn(troupe, "olga")]
+    const streams = []
+    for (let n = 0; n < 4; n++) streams.push(reading(await follow(olga, query)))
+    const fifth = await follow(olga, query)
+    assert.strictEqual(fifth.status, 429)
+    assert.include(await fifth.text(), "At most 4 pages of a session follow at the same time.")
+    streams.push(reading(await follow(elsewhere, query)))
+    await streams.shift()?.leave()
+    for (;;) {
+      const next = await follow(olga, query)
+      if (next.status === 429) continue
+      streams.push(reading(next))
+      break
+    }
+    await Promise.all(streams.map(({ leave }) => leave()))
+  })
+
+  it("has its scripts from the service itself", async () => {
+    const answer = await new PlainBrowser(troupe.url ?? "").request("/console/htmx.js")
+    assert.strictEqual(answer.status, 200)
+    assert.strictEqual(answer.headers.get("content-type"), "text/javascript; charset=utf-8")
+    const text = await answer.text()
+    for (const part of [
+      'version="4.0.1"',
+      'registerExtension("sse"',
+      'registerExtension("hx-csp"'
+    ]) {
+      assert.include(text, part)
+    }
+    assert.isBelow(text.length, 50_000)
+  })
+})
