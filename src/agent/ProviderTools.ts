@@ -185,3 +185,9 @@ export const undeclaredOf = (
         (declared.tool !== "mcp" || each.server === undefined || each.server === declared.server)
     )
   })?.name
+
+/** The tools that the providers of these agents' models run, as a policy judges them. */
+export const providedSubjects = (
+  agents: ReadonlyArray<{ readonly spec: { readonly provider_tools?: ProviderTools } }>
+): ReadonlyArray<Subject> =>
+  agents.flatMap(({ spec }) => providerToolsOf(spec.provider_tools ?? []).map(providerToolSubject))

@@ -1,9 +1,76 @@
-/** The operations on tools that others run: workers, and MCP servers with the definitions that are accepted of them. */
+/**
+ * The operations on tools: those of the service and the policy that judges their calls, and those that others run: workers, and MCP
+ * servers with the definitions that are accepted of them.
+ */
 import { Schema } from "effect"
 import { Name, Word } from "../entry/ArgumentReaders.ts"
 import { McpPin, McpServerStatus } from "../mcp/McpPin.ts"
+import { Policy } from "../permission/Policy.ts"
+import { Role } from "../principal/Principal.ts"
+import { Idempotency } from "../tool/Idempotency.ts"
 import { ToolListing } from "../tool/Registry.ts"
+import { SideEffects, ToolCategory } from "../tool/SideEffects.ts"
+import { OnLoss } from "../tool/ToolSpec.ts"
+import { AgentName } from "../value/Ids.ts"
 import { operation } from "./Operation.ts"
+
+const Tool = Schema.Struct({
+  name: Schema.String,
+  key: Schema.String,
+  description: Schema.String,
+  /** The plugin or server that it comes from, such as `mcp:github`; `internal` = the program. */
+  provider: Schema.String,
+  available: Schema.Boolean,
+  deprecated: Schema.Boolean,
+  side_effects: SideEffects,
+  category: ToolCategory,
+  /** What the policy says of its calls; `by_call` = that depends on a call's arguments or its sender. */
+  permission: Schema.Literals(["allow", "ask", "deny", "by_call"]),
+  /** Who may decide about its calls; empty = any approver or operator. */
+  approvers: Schema.Array(Role),
+  /** How long a question waits, in ms. Absent = it never expires. */
+  approval_expires_ms: Schema.optionalKey(Schema.Int),
+  /** May its calls be authorised in advance? */
+  can_be_authorized: Schema.Boolean,
+  /** Calls with the same key are one side effect. Absent = each call is one of its own. */
+  idempotency: Schema.optionalKey(Idempotency),
+  /** What becomes of a call whose outcome got lost: it runs `again`, the tool is asked, or it is `unknown`. */
+  on_loss: OnLoss,
+  timeout_ms: Schema.Int,
+  /** The capabilities that an agent must have for it. */
+  capabilities: Schema.Array(Schema.String),
+  /** The agents that have it. */
+  agents: Schema.Array(AgentName)
+}).annotate({ identifier: "Tool" })
+
+export const list = operation({
+  id: "list",
+  name: "tools",
+  method: "GET",
+  path: "/v1/tools",
+  success: Schema.Struct({ items: Schema.Array(Tool) }),
+  right: "inspect",
+  gives: "items",
+  summary: "Tools, by key, with what the policy says of their calls"
+})
+
+export const policy = operation({
+  id: "policy",
+  name: "policy",
+  method: "GET",
+  path: "/v1/policy",
+  success: Schema.Struct({
+    /** The version that questions name. */
+    version: Schema.String,
+    policy: Policy,
+    /** What of the policy has no effect, or lets everything run. */
+    warnings: Schema.Array(Schema.String)
+  }),
+  right: "inspect",
+  summary: "The policy in force",
+  description:
+    "It is the same for all tenants, and holds from the start of a process to its end: a changed one comes with the next start."
+})
 
 export const workers = operation({
   id: "workers",

@@ -38,7 +38,7 @@ export class TroupeApi extends HttpApi.make("troupe")
     FilesApi,
     groupOf("notices", "Channels and notices", NoticeOperations),
     groupOf("memories", "Memories", MemoryOperations),
-    groupOf("tools", "Tools of workers and MCP servers", ToolOperations),
+    groupOf("tools", "Tools and their policy", ToolOperations),
     groupOf("tokens", "Tokens", TokenOperations),
     groupOf("erasures", "Erasures", ErasureOperations),
     HealthApi

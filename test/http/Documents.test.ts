@@ -73,6 +73,8 @@ const routes = [
   "post /v1/memories/{id}/undo",
   "post /v1/memories/erase",
   "put /v1/memories/texts",
+  "get /v1/tools",
+  "get /v1/policy",
   "get /v1/worker-tools",
   "get /v1/mcp-servers",
   "post /v1/mcp-servers/accept"

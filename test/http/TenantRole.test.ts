@@ -258,6 +258,8 @@ const routes: Readonly<Record<string, Route>> = {
   "runs.records": { path: ({ run }) => `/v1/runs/${run}/records`, shows: shown },
   "runs.unknown": { path: () => "/v1/unknown-calls", shows: shown },
   "tokens.list": { path: () => "/v1/tokens", shows: shown },
+  "tools.list": { path: () => "/v1/tools" },
+  "tools.policy": { path: () => "/v1/policy" },
   "tools.servers": { path: () => "/v1/mcp-servers" },
   // What workers offer is for all tenants.
   "tools.workers": { path: () => "/v1/worker-tools", asEngine: ["tool_workers"] }

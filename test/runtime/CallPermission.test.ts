@@ -7,7 +7,7 @@ import { tool } from "../../src/tool/DeclaredTool.ts"
 import { KillSwitch } from "../../services/KillSwitch.ts"
 import * as Replay from "../../layers/compose/entries/Replay.ts"
 import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
-import { policySubjectOf } from "../../layers/runtime/tool/ToolGate.ts"
+import { policySubjectOf } from "../../src/permission/JudgedTool.ts"
 import { runOf } from "../permission/Tools.ts"
 import * as H from "./Harness.ts"
 

@@ -11,7 +11,7 @@ import type { GovernedTool, MisdeclaredTool } from "../../src/tool/GovernedTool.
 import type { AgentMemory } from "../../services/AgentMemory.ts"
 import { KillSwitch } from "../../services/KillSwitch.ts"
 import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
-import { policySubjectOf } from "../../layers/runtime/tool/ToolGate.ts"
+import { policySubjectOf } from "../../src/permission/JudgedTool.ts"
 import * as H from "./Harness.ts"
 
 const limits = RunLimits.make({ repeats_max: 0, mistakes_max: 0 })

@@ -40,7 +40,7 @@ import * as GatewayAgentMemory from "../../layers/memory/GatewayAgentMemory.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { ModelScript } from "../../layers/model/tape/ScriptedModelGateway.ts"
-import { PolicyVersion } from "../../layers/runtime/tool/CallDigests.ts"
+import { PolicyVersion } from "../../src/permission/PolicyVersion.ts"
 import * as RuntimeConfig from "../../layers/runtime/actor/RuntimeConfig.ts"
 import * as WholeJournal from "../contracts/WholeJournal.ts"
 

@@ -208,6 +208,8 @@ export const cases: Readonly<Record<Name, ReadonlyArray<readonly [input: Input, 
       [{ name: "law", text: "the text of it" }, "value"],
       [{ name: "law", text: "..." }, "InvalidInput"]
     ],
+    tools: [[{}, "value"]],
+    policy: [[{}, "value"]],
     workerTools: [[{}, "value"]],
     mcpServers: [[{}, "value"]],
     acceptMcpTool: [

@@ -178,7 +178,7 @@ const make = <E, R>(options: Options<E, R>) => {
     Layer.provideMerge(OpenQuestions.layer),
     Layer.provideMerge(agents),
     Layer.provide(Layer.merge(prices, budgets)),
-    Layer.provide(
+    Layer.provideMerge(
       options.policy === undefined ? Layer.empty : Layer.succeed(PermissionPolicy, options.policy)
     ),
     Layer.provideMerge(LocalKillSwitch.layer),

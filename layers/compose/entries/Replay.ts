@@ -45,7 +45,7 @@ import type { JournalReport } from "../../runtime/replay/ReplayReport.ts"
 import type { RunReplayed } from "../../runtime/replay/RunReplay.ts"
 import { replayRun } from "../../runtime/replay/RunReplay.ts"
 import { callCatching } from "../../runtime/fiber/Catching.ts"
-import { policySubjectOf } from "../../runtime/tool/ToolGate.ts"
+import { policySubjectOf } from "../../../src/permission/JudgedTool.ts"
 import * as Graphs from "../assembly/Graphs.ts"
 import * as Stores from "../assembly/StoreLayers.ts"
 

@@ -292,6 +292,10 @@ export interface NodeService<Contexts = {}> extends HttpMethods {
   readonly tokens: Method<typeof TokenOperations.list>
   /** Revokes a token: once this resolves, no process accepts it. Rejects with `TokenNotFound` if the tenant has no such token. */
   readonly revokeToken: Method<typeof TokenOperations.revoke>
+  /** The tools of this process by key, with their agents and what the policy says of their calls. */
+  readonly tools: Method<typeof ToolOperations.list>
+  /** The policy of this process, its version, and what of it has no effect. */
+  readonly policy: Method<typeof ToolOperations.policy>
   /** Tools that workers offer to run for `remote`, sorted by name; those of workers that are gone are not `available`. */
   readonly workerTools: Method<typeof ToolOperations.workers>
   /** The MCP servers, the definitions that they offer, and which of them are accepted. For operators. */

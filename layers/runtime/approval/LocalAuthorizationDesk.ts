@@ -28,7 +28,7 @@ import { AuthorizationRecords } from "../../../services/AuthorizationRecords.ts"
 import { PermissionPolicy } from "../../../services/PermissionPolicy.ts"
 import { toolDigest } from "../tool/CallDigests.ts"
 import type { AgentTool } from "../tool/CallHost.ts"
-import { mayBeAuthorized, policySubjectOf } from "../tool/ToolGate.ts"
+import { mayBeAuthorized, policySubjectOf } from "../../../src/permission/JudgedTool.ts"
 
 const readRequest = inputReader(AuthorizationRequest)
 const readId = inputReader(AuthorizationId)

@@ -218,12 +218,7 @@ const withinBudgets = (
   turn: ModelTurn,
   budgets: TurnBudgets,
   request: ModelRequest
-): ModelTurn["effect"] => {
-  const reserved = budgets.reserve(turn, "turn")
-  return isDone(reserved) && Exit.isSuccess(reserved)
-    ? called(turn, request)
-    : Effect.flatMap(reserved, () => called(turn, request))
-}
+): ModelTurn["effect"] => Effect.flatMap(budgets.reserve(turn, "turn"), () => called(turn, request))
 
 /** From JavaScript a gateway may give anything, such as a promise. */
 const modelEffect = (

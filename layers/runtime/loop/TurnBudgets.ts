@@ -3,7 +3,7 @@
  * none of it.
  */
 import type { Clock } from "effect"
-import { BigDecimal, Effect, Exit, Schedule } from "effect"
+import { BigDecimal, Effect, Schedule } from "effect"
 import type { Budget, BudgetAccount, Span, Taken } from "../../../src/cost/Budget.ts"
 import { amountOf, budget_reason, maxOf, spanOf, unitOf } from "../../../src/cost/Budget.ts"
 import type { Prices } from "../../../src/cost/PriceTable.ts"
@@ -137,10 +137,6 @@ const refused = (message: string, retry_after_ms?: number): ModelError =>
     ...(retry_after_ms === undefined ? undefined : { retry_after_ms })
   })
 
-/** All lines are reserved, and nothing is to be waited for. */
-const isReserved = <E>(reserved: Effect.Effect<BudgetRefusal | undefined, E>): boolean =>
-  Exit.isExit(reserved) && Exit.isSuccess(reserved) && reserved.value === undefined
-
 export class TurnBudgets {
   readonly #ledger: BudgetLedger["Service"]
   readonly #options: Options
@@ -191,12 +187,7 @@ export class TurnBudgets {
 
   /** Reserves all lines or none: the line that has too little left. */
   #reserveLines(run: RunId, place: string, lines: ReadonlyArray<BudgetLine>) {
-    const wanted = { run, place, lines }
-    const reserved = this.#ledger.reserve(wanted)
-    // A schedule costs more than a reservation in memory (bench row `send`).
-    if (isReserved(reserved)) return reserved
-    const again = Effect.suspend(() => this.#ledger.reserve(wanted))
-    return Effect.catch(reserved, () => Effect.retry(again, retrying))
+    return Effect.retry(this.#ledger.reserve({ run, place, lines }), retrying)
   }
 
   /**
@@ -216,10 +207,8 @@ export class TurnBudgets {
       return Effect.fail(refused(`what a turn may cost is not known (${unknown.budget.name})`))
     }
     const lines = wanted.flatMap(({ line }) => line ?? [])
-    if (lines.length === 0) return Exit.void
-    const reserved = this.#reserveLines(run, placeOf(what, frame.id, frame.step + 1), lines)
-    if (isReserved(reserved)) return Exit.void
-    return reserved.pipe(
+    if (lines.length === 0) return Effect.void
+    return this.#reserveLines(run, placeOf(what, frame.id, frame.step + 1), lines).pipe(
       Effect.mapError(
         ({ message }) =>
           new ModelError({ kind: "transient", message: `budgets cannot be read: ${message}` })

@@ -15,6 +15,7 @@ import { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import type { ModelGateway } from "../../../services/ModelGateway.ts"
 import { BlobBounds } from "../../../services/BlobStore.ts"
 import { PermissionPolicy } from "../../../services/PermissionPolicy.ts"
+import { policyVersionOf } from "../../../src/permission/PolicyVersion.ts"
 import { PriceBook } from "../../../services/PriceBook.ts"
 import { RunJournal } from "../../../services/RunJournal.ts"
 import { RunReader } from "../../../services/RunReader.ts"
@@ -29,7 +30,6 @@ import type { PromptFiles } from "../loop/PromptFiles.ts"
 import * as PromptMeter from "../loop/PromptMeter.ts"
 import type { RunWakeup } from "../loop/RunWakeup.ts"
 import { wakeRun } from "../loop/RunWakeup.ts"
-import { policyVersionOf } from "../tool/CallDigests.ts"
 import type { StartedWork } from "../tool/CallHost.ts"
 import * as Deadlines from "../tool/Deadlines.ts"
 import { makeFaultReporter } from "../tool/FaultReport.ts"
@@ -163,7 +163,10 @@ export const make = Effect.fnUntraced(function* (options: Options, wakeup: RunWa
   const registry = yield* ToolRegistry
   const directory = RoleDirectory.make(yield* AgentDirectory)(recording.accepted.roles)
   const policy = yield* PermissionPolicy
-  const policy_version = yield* policyVersionOf(digest, policy)
+  const policy_version = yield* policyVersionOf(
+    (bytes) => digest.digestHex(Digest.sha256, bytes),
+    policy
+  )
   const deadlines = yield* Deadlines.make
   const stops = stopsOf(journal, options, wakeup)
   const tools = yield* ReplayTools.make(digest, recording)

@@ -1,7 +1,7 @@
 /**
  * Digests that identify a call: what a decision is bound to, and the idempotency key of a dispatch.
  */
-import { Context, Effect } from "effect"
+import { Effect } from "effect"
 import { Digest } from "effect/crypto"
 import type { Approval, Decision } from "../../../src/approval/Approval.ts"
 import type { ShownApproval } from "../../../src/approval/ShownApproval.ts"
@@ -9,28 +9,11 @@ import { shownOf } from "../../../src/approval/ShownApproval.ts"
 import type { Json } from "../../../src/value/Canonical.ts"
 import { canonical } from "../../../src/value/Canonical.ts"
 import type { CallId, RunId, Tenant } from "../../../src/value/Ids.ts"
-import type { Policy } from "../../../src/permission/Policy.ts"
-import { no_policy } from "../../../src/permission/Policy.ts"
 import type { ToolSpec } from "../../../src/tool/ToolSpec.ts"
 import { idempotencyOnWire } from "../../../src/tool/ToolSpec.ts"
 import { remote_provider } from "../../../src/queue/ToolMessage.ts"
 import type { IdempotencyScope } from "../../../src/tool/Idempotency.ts"
 import type { AgentTool, CallHost } from "./CallHost.ts"
-
-/** Part of every approval digest: a changed policy requests approval again. */
-export const PolicyVersion = Context.Reference<string>("troupe/PolicyVersion", {
-  defaultValue: () => "1"
-})
-
-/** The version that a policy declares, or a digest of its rules: a changed one requests approval again in any case. */
-export const policyVersionOf = Effect.fnUntraced(function* (
-  digest: Digest.Digest["Service"],
-  policy: Policy
-) {
-  const release = yield* PolicyVersion
-  if (policy === no_policy) return release
-  return `${release}:${policy.version ?? (yield* digestOf(digest, policy)).slice(0, 16)}`
-})
 
 const encoder = new TextEncoder()
 

@@ -8,7 +8,7 @@ import type { AuthorizedAction } from "../../../src/permission/Authorization.ts"
 import { authorizedBy } from "../../../src/permission/Authorization.ts"
 import type { Policy } from "../../../src/permission/Policy.ts"
 import { warningsOf, decodedPolicy } from "../../../src/permission/Policy.ts"
-import { providerToolsOf, providerToolSubject } from "../../../src/agent/ProviderTools.ts"
+import { providedSubjects } from "../../../src/agent/ProviderTools.ts"
 import {
   checkPolicy,
   checkPolicyRoles,
@@ -22,11 +22,11 @@ import { ConversationStore } from "../../../services/ConversationStore.ts"
 import { IdempotencyKeys } from "../../../services/IdempotencyKeys.ts"
 import { KillSwitch } from "../../../services/KillSwitch.ts"
 import { PermissionPolicy } from "../../../services/PermissionPolicy.ts"
+import { policyVersionOf } from "../../../src/permission/PolicyVersion.ts"
 import { PriceBook } from "../../../services/PriceBook.ts"
 import { RunReader } from "../../../services/RunReader.ts"
 import { ToolAttemptObservers } from "../../../services/RunObserver.ts"
 import { ToolRegistry } from "../../../services/ToolRegistry.ts"
-import { policyVersionOf } from "./CallDigests.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import * as HeldKeys from "./HeldKeys.ts"
 import * as ProviderToolGate from "./ProviderToolGate.ts"
@@ -55,9 +55,7 @@ export const validatePolicyFor = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Policy, MisdeclaredPolicy> {
   const policy = yield* validatePolicy(given)
   yield* checkPolicyRoles(policy, yield* DeclaredRoles)
-  const provided = directory.all.flatMap(({ spec }) =>
-    providerToolsOf(spec.provider_tools ?? []).map(providerToolSubject)
-  )
+  const provided = providedSubjects(directory.all)
   for (const { message, permission } of ineffectiveEntries(policy, all, provided)) {
     yield* permission === "deny" ? Effect.logError(message) : Effect.logWarning(message)
   }
@@ -73,7 +71,10 @@ export const make = Effect.fnUntraced(function* (deadlines: Deadlines) {
   const authorizations = Option.getOrUndefined(yield* Effect.serviceOption(AuthorizationRecords))
   const clock = yield* Clock.Clock
   const policy = yield* validatePolicyFor(yield* PermissionPolicy, registry, directory)
-  const policy_version = yield* policyVersionOf(digest, policy)
+  const policy_version = yield* policyVersionOf(
+    (bytes) => digest.digestHex(Digest.sha256, bytes),
+    policy
+  )
   for (const warning of [...warningsOf(policy), ...capabilityWarnings(directory.all, policy)]) {
     yield* Effect.logWarning(warning)
   }

@@ -15,12 +15,11 @@ import type { AgentName, FrameId, RunId } from "../../../src/value/Ids.ts"
 import { memoised } from "../../../src/value/Memoised.ts"
 import { callOpening, rootFrame } from "../../../src/value/Ids.ts"
 import type { RunAccepted } from "../../../src/run/RunEvent.ts"
+import { mayBeAuthorized, policySubjectOf } from "../../../src/permission/JudgedTool.ts"
 import type { ToolPolicyError } from "../../../src/error/ToolError.ts"
-import type { JudgedRun, PermissionOf, Policy, Subject } from "../../../src/permission/Policy.ts"
-import { permissionByCall, alwaysAsks, permissionFor } from "../../../src/permission/Policy.ts"
+import type { JudgedRun, PermissionOf, Policy } from "../../../src/permission/Policy.ts"
+import { permissionFor } from "../../../src/permission/Policy.ts"
 import type { Permission } from "../../../src/tool/SideEffects.ts"
-import { readOnlyHintOf } from "../../../src/tool/SideEffects.ts"
-import { isDispatched } from "../../../src/tool/ToolSpec.ts"
 import { findCall, findFrame } from "../../../src/run/RunState.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
 import type { ResolvedAgent } from "../../../services/AgentDirectory.ts"
@@ -36,30 +35,6 @@ export interface ToolGate {
   /** Whether a workspace may authorise its calls in advance. */
   readonly mayBeAuthorized: boolean
   readonly start: StartBody
-}
-
-/** The facts of a tool that a policy judges. */
-export const policySubjectOf = ({
-  decode,
-  key,
-  permission,
-  provider,
-  spec
-}: AgentTool): Subject => {
-  const declared =
-    permission === undefined ? spec.permission : permissionByCall(spec.name, permission, decode)
-  const properties = spec.input_schema["properties"]
-  return {
-    name: spec.name,
-    key,
-    category: spec.category,
-    read_only: readOnlyHintOf(spec.side_effects),
-    arguments: typeof properties === "object" && properties !== null ? Object.keys(properties) : [],
-    ...(spec.rule_arguments === undefined ? undefined : { rule_arguments: spec.rule_arguments }),
-    ...(declared === undefined ? undefined : { permission: declared }),
-    ...(spec.approval === undefined ? undefined : { approval: spec.approval }),
-    ...(provider === undefined ? undefined : { server: provider })
-  }
 }
 
 /** A run, for functions that judge it. */
@@ -170,10 +145,6 @@ export const capabilityWarnings = (
   })
   return [...own, ...delegated]
 }
-
-/** May calls be authorised in advance? Not where a person is always asked, nor without a dispatch that would say so. */
-export const mayBeAuthorized = (policy: Policy, tool: AgentTool): boolean =>
-  !alwaysAsks(policy, policySubjectOf(tool)) && isDispatched(tool.spec) && tool.client === undefined
 
 /** Gives the gates of an agent's tools, by the name that the model uses. */
 export const makeToolGates = (policy: Policy, body: Pick<ToolBody, "starterOf">) => {
