@@ -77,7 +77,7 @@ export class BudgetLedger extends Context.Service<
   {
     /**
      * Reserves all lines or none, atomically over all processes. Undefined = they are reserved, or were before; otherwise the line
-     * that is refused. Where nothing is to be waited for it may be done when it is asked for, and the Effect is its `Exit`.
+     * that is refused.
      */
     reserve(wanted: BudgetReservation): Effect.Effect<BudgetRefusal | undefined, StoreError>
     /** Accounts with their use, in the order of budget and holder; at most `limit`. */

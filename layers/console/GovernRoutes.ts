@@ -6,6 +6,8 @@ import { defined } from "../../src/value/PlainObject.ts"
 import { operations } from "../service/ServiceOperations.ts"
 import { agentsPage, costsPage, groups, spans, switchPage } from "./GovernPages.ts"
 import { decisionsPage, settled } from "./RegisterPages.ts"
+import { policyPage, toolsPage } from "./RulePages.ts"
+import { may } from "./Shell.ts"
 import type { Asked, Page } from "./SignedPages.ts"
 import { decoded, nothingHere, page_max, perform, queryOf, signedPage, to } from "./SignedPages.ts"
 
@@ -96,9 +98,29 @@ const decisions = signedPage(
   })
 )
 
-/** Decisions, agents, costs and the kill switch. */
+const policy = signedPage(
+  Effect.fnUntraced(function* (asked: Asked) {
+    const inForce = yield* perform(operations.policy, {}, asked)
+    const { on } = yield* perform(operations.toolsStopped, {}, asked)
+    return policyPage(asked.view, { ...inForce, isStopped: on })
+  })
+)
+
+const tools = signedPage(
+  Effect.fnUntraced(function* (asked: Asked) {
+    const { items } = yield* perform(operations.tools, {}, asked)
+    const servers = may(asked.view, operations.mcpServers.operation.right)
+      ? yield* perform(operations.mcpServers, {}, asked)
+      : undefined
+    return toolsPage(asked.view, items, servers?.items)
+  })
+)
+
+/** Decisions, policy, tools, agents, costs and the kill switch. */
 export const governing: ReadonlyArray<Page> = [
   { method: "GET", path: "/console/decisions", answer: decisions },
+  { method: "GET", path: "/console/policy", answer: policy },
+  { method: "GET", path: "/console/tools", answer: tools },
   { method: "GET", path: "/console/agents", answer: agents },
   { method: "GET", path: "/console/costs", answer: costs },
   { method: "GET", path: "/console/kill-switch", answer: killSwitch },

@@ -39,6 +39,8 @@ const repairs = [
 
 const governs = [
   ["/decisions", "Decisions"],
+  ["/policy", "Policy"],
+  ["/tools", "Tools"],
   ["/agents", "Agents"],
   ["/costs", "Costs"],
   ["/kill-switch", "Kill switch"]

@@ -1,7 +1,7 @@
 /**
  * Budgets in one process. A reservation is one step, and so is a settlement.
  */
-import { BigDecimal, Clock, Effect, Exit, Layer } from "effect"
+import { BigDecimal, Clock, Effect, Layer } from "effect"
 import type {
   BudgetQuery,
   BudgetRefusal,
@@ -23,9 +23,8 @@ const page_max = 500
 const accounts_max = 100_000
 const zero = BigDecimal.make(0n, 0)
 
-/** Neither a name nor a time has a space, and the holder is the last. */
 const budgetKey = ({ budget, holder, starts_at, tenant }: BudgetAccount): string =>
-  `${budget} ${starts_at} ${JSON.stringify(tenant)} ${holder}`
+  JSON.stringify([tenant, budget, holder, starts_at])
 
 const holdKey = (run: RunId, place: string): string => `${run} ${place}`
 
@@ -156,13 +155,13 @@ const make = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   store.erasable.set("budget_accounts", erasable(store))
   return BudgetLedger.of({
-    // At once, so that a turn under a budget needs no fiber (bench row `send`).
-    reserve: (wanted) => {
-      const refused = reserveLines(store, wanted, clock.currentTimeMillisUnsafe())
-      return refused === "full"
-        ? Exit.fail(new StoreError({ message: `${accounts_max} accounts of budgets are held` }))
-        : Exit.succeed(refused)
-    },
+    reserve: (wanted) =>
+      Effect.suspend(() => {
+        const refused = reserveLines(store, wanted, clock.currentTimeMillisUnsafe())
+        return refused === "full"
+          ? Effect.fail(new StoreError({ message: `${accounts_max} accounts of budgets are held` }))
+          : Effect.succeed(refused)
+      }),
     list: (query) =>
       Effect.sync(() =>
         [...store.budgets.values()]

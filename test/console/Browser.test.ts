@@ -234,6 +234,8 @@ describe("every page", () => {
           const paths = [
             "",
             "/decisions",
+            "/policy",
+            "/tools",
             "/agents",
             "/costs",
             "/kill-switch",
