@@ -220,6 +220,7 @@ describe("tools", () => {
       path: "/console",
       principal: new Principal({ id: "olga", tenant, roles: ["operator"] }),
       form_key: "",
+      nonce: "",
       now: 0
     }
     const many = Array.from({ length: 600 }, (_, n) => ({
