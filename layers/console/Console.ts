@@ -14,6 +14,7 @@ import type { ApprovalId } from "../../src/value/Ids.ts"
 import { After } from "../../src/operation/Page.ts"
 import { defined } from "../../src/value/PlainObject.ts"
 import { operations } from "../service/ServiceOperations.ts"
+import { apiLine, jsonFile } from "./ApiLine.ts"
 import { keyScript } from "./Keys.ts"
 import { followScript } from "./Following.ts"
 import { following } from "./FollowRoutes.ts"
@@ -149,9 +150,11 @@ const runs = signedPage(
       given,
       nothingHere
     )
-    const found = yield* perform(operations.runs, { ...query, limit: page_max }, asked)
+    const input = { ...query, limit: page_max }
+    const found = yield* perform(operations.runs, input, asked)
     return runsPage(asked.view, {
       ...found,
+      line: apiLine(asked, RunOperations.list, input),
       ...(query.status === undefined ? undefined : { status: query.status })
     })
   })
@@ -168,6 +171,15 @@ const run = signedPage(
     const summary = yield* perform(operations.run, { id }, asked)
     const { items, next_after } = yield* eventsOf(asked, { id, ...defined({ after }) })
     return runPage(asked.view, summary, items, next_after !== undefined)
+  })
+)
+
+const events = signedPage(
+  Effect.fnUntraced(function* (asked: Asked) {
+    const id = yield* runId(asked)
+    const { after } = yield* decoded(AfterEvent, queryOf(asked, ["after"]), nothingHere)
+    const found = yield* eventsOf(asked, { id, ...defined({ after }) })
+    return yield* jsonFile(RunOperations.events.success, found, `run-${id}`)
   })
 )
 
@@ -260,6 +272,7 @@ export const pages: ReadonlyArray<Page> = [
   { method: "POST", path: "/console/inbox/:id", answer: decide },
   { method: "GET", path: "/console/runs", answer: runs },
   { method: "GET", path: "/console/runs/:id", answer: run },
+  { method: "GET", path: "/console/runs/:id/events.json", answer: events },
   { method: "POST", path: "/console/runs/:id/cancel", answer: cancel },
   ...following,
   ...repairs,

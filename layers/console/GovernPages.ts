@@ -4,6 +4,7 @@ import type { CostGroup, CostTotal } from "../../src/cost/TurnCost.ts"
 import type * as AgentOperations from "../../src/operation/AgentOperations.ts"
 import type { OutputOf } from "../../src/operation/Operation.ts"
 import { cutText } from "../../src/value/CutText.ts"
+import { apiPart } from "./ApiLine.ts"
 import type { Child, Html } from "./Html.ts"
 import { element } from "./Html.ts"
 import type { View } from "./Shell.ts"
@@ -81,6 +82,8 @@ export interface Costs {
   readonly items: ReadonlyArray<CostTotal>
   readonly next_after?: string
   readonly budgets: ReadonlyArray<BudgetState>
+  /** What asks the API for the costs. */
+  readonly line: string
 }
 
 /** The times that the page offers, in days. */
@@ -116,7 +119,10 @@ const budgetRow = (view: View, budget: BudgetState) => {
 }
 
 /** What models cost, beside what budgets have left. */
-export const costsPage = (view: View, { budgets, by, days, items, next_after }: Costs): Html => {
+export const costsPage = (
+  view: View,
+  { budgets, by, days, items, line, next_after }: Costs
+): Html => {
   const href = (more: Readonly<Record<string, string>>) =>
     `${view.path}/costs?${new URLSearchParams({ by, days: String(days), ...more })}`
   return page(
@@ -140,6 +146,7 @@ export const costsPage = (view: View, { budgets, by, days, items, next_after }: 
           items.map((each) => rowOf(costRow(view, by, each)))
         ),
     nextPage(next_after === undefined ? undefined : href({ after: next_after })),
+    apiPart(line),
     element("h2", { class: "more" }, "Budgets"),
     budgets.length === 0
       ? element("p", { class: "quiet" }, "There are none, or nothing of them was used yet.")

@@ -4,6 +4,7 @@ import * as ApprovalOperations from "../../src/operation/ApprovalOperations.ts"
 import * as CostOperations from "../../src/operation/CostOperations.ts"
 import { defined } from "../../src/value/PlainObject.ts"
 import { operations } from "../service/ServiceOperations.ts"
+import { apiLine } from "./ApiLine.ts"
 import { agentsPage, costsPage, groups, spans, switchPage } from "./GovernPages.ts"
 import { decisionsPage, settled } from "./RegisterPages.ts"
 import { policyPage, toolsPage } from "./RulePages.ts"
@@ -31,7 +32,8 @@ const costs = signedPage(
     const query = { by, from, limit: page_max, ...defined({ after }) }
     const found = yield* perform(operations.costs, query, asked)
     const { items: budgets } = yield* perform(operations.budgets, { limit: page_max }, asked)
-    return costsPage(asked.view, { ...found, budgets, by, days: Number(days) })
+    const line = apiLine(asked, CostOperations.list, query)
+    return costsPage(asked.view, { ...found, budgets, by, days: Number(days), line })
   })
 )
 
@@ -94,7 +96,8 @@ const decisions = signedPage(
       unfit
     )
     const found = yield* perform(operations.approvals, query, asked)
-    return decisionsPage(asked.view, { ...found, filters })
+    const line = apiLine(asked, ApprovalOperations.list, query)
+    return decisionsPage(asked.view, { ...found, filters, line })
   })
 )
 

@@ -1,6 +1,7 @@
 /** The register of decisions: what was asked, who answered what, and how long it waited. */
 import type { Approval, ApprovalStatus } from "../../src/approval/Approval.ts"
 import { cutText } from "../../src/value/CutText.ts"
+import { apiPart } from "./ApiLine.ts"
 import type { Child, Html } from "./Html.ts"
 import { element } from "./Html.ts"
 import type { View } from "./Shell.ts"
@@ -30,6 +31,8 @@ export interface Decisions {
   readonly items: ReadonlyArray<Approval>
   readonly next_after?: string
   readonly filters: DecisionFilters
+  /** What asks the API for them. */
+  readonly line: string
 }
 
 const field = (name: string, label: string, value = "", type = "text") =>
@@ -119,7 +122,10 @@ const row = (view: View, approval: Approval): Html => {
 }
 
 /** Questions that were settled, those that were asked last first. */
-export const decisionsPage = (view: View, { filters, items, next_after }: Decisions): Html => {
+export const decisionsPage = (
+  view: View,
+  { filters, items, line, next_after }: Decisions
+): Html => {
   const { decided_by: _, decision: __, ...others } = filters
   const href = (query: Readonly<Record<string, string>>) =>
     `${view.path}/decisions?${new URLSearchParams(query)}`
@@ -143,6 +149,7 @@ export const decisionsPage = (view: View, { filters, items, next_after }: Decisi
             "None of the questions that were looked at is like this.",
             "Older ones may be."
           ),
-    nextPage(next)
+    nextPage(next),
+    apiPart(line)
   )
 }

@@ -4,6 +4,7 @@ import type { RunItem } from "../../src/run/RunItem.ts"
 import type { RunSummary } from "../../src/operation/RunSummary.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import { cutText } from "../../src/value/CutText.ts"
+import { apiPart } from "./ApiLine.ts"
 import { callTable, reasonedCalls } from "./CallReasons.ts"
 import type { Child, Html, ShownJson } from "./Html.ts"
 import { boundedJson, element } from "./Html.ts"
@@ -18,6 +19,8 @@ export interface Runs {
   readonly items: ReadonlyArray<RunItem>
   readonly next_after?: string
   readonly status?: string
+  /** What asks the API for them. */
+  readonly line: string
 }
 
 const kinds: Readonly<Record<string, string>> = {
@@ -70,7 +73,7 @@ const runRow = (
   )
 
 /** Runs, newest first. */
-export const runsPage = (view: View, { items, next_after, status }: Runs): Html => {
+export const runsPage = (view: View, { items, line, next_after, status }: Runs): Html => {
   const more = new URLSearchParams(next_after === undefined ? {} : { after: next_after })
   if (status !== undefined) more.set("status", status)
   return page(
@@ -83,7 +86,8 @@ export const runsPage = (view: View, { items, next_after, status }: Runs): Html 
           ["Run", "Agent", "Status", "Message", "For", "Began"],
           items.map((each) => runRow(view, each))
         ),
-    nextPage(next_after === undefined ? undefined : `${view.path}/runs?${more}`)
+    nextPage(next_after === undefined ? undefined : `${view.path}/runs?${more}`),
+    apiPart(line)
   )
 }
 
@@ -207,6 +211,21 @@ const whichEvents = (
   )
 }
 
+/** The events of the page with all that they have, as a file. */
+const download = ({ path }: View, { id }: RunSummary, entries: ReadonlyArray<JournalEntry>) => {
+  const first = entries[0]?.seq ?? 0
+  const after = first === 0 ? "" : `?after=${first - 1}`
+  return element(
+    "p",
+    { class: "more" },
+    element(
+      "a",
+      { href: `${path}/runs/${id}/events.json${after}`, download: true },
+      "Download these events as JSON"
+    )
+  )
+}
+
 const waiting = (view: View, { pending_approvals }: RunSummary): Child =>
   pending_approvals.map(({ payload }) =>
     element(
@@ -295,7 +314,8 @@ export const runPage = (
           ),
           element("tbody", {}, rows)
         ),
-        whichEvents(view, run, shown, isCut || rows.length < entries.length)
+        whichEvents(view, run, shown, isCut || rows.length < entries.length),
+        download(view, run, entries)
       )
     )
   )

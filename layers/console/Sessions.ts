@@ -54,7 +54,7 @@ export const signInLink = Effect.fn("Console.signInLink")(function* (
 })
 
 /** Whether somebody in between read the request over TLS, or this process did. */
-const isSecure = ({ headers, source }: HttpServerRequest.HttpServerRequest): boolean => {
+export const isSecure = ({ headers, source }: HttpServerRequest.HttpServerRequest): boolean => {
   // Of several proxies the first one is at the browser.
   const [scheme = ""] = (headers["x-forwarded-proto"] ?? "").split(",", 1)
   if (scheme.trim() === "https") return true
