@@ -17,7 +17,7 @@ import { operations } from "../service/ServiceOperations.ts"
 import { apiLine, jsonFile } from "./ApiLine.ts"
 import { keyScript } from "./Keys.ts"
 import { followScript } from "./Following.ts"
-import { following } from "./FollowRoutes.ts"
+import { following, markOfQuestions, markOfWaiting, waitingNow } from "./FollowRoutes.ts"
 import { nowPage } from "./NowPage.ts"
 import { inboxPage, questionPage } from "./QuestionPages.ts"
 import { governing } from "./GovernRoutes.ts"
@@ -48,19 +48,8 @@ import { stylesheet } from "./Stylesheet.ts"
 
 const now = signedPage(
   Effect.fnUntraced(function* (asked: Asked) {
-    const { items, unknown_calls = [] } = yield* perform(
-      operations.approvals,
-      { limit: page_max },
-      asked
-    )
-    const letters = yield* perform(operations.deadLetters, { limit: page_max }, asked)
-    const unhosted = yield* perform(operations.unhosted, {}, asked)
-    return nowPage(asked.view, {
-      questions: items,
-      unknown: unknown_calls,
-      letters: letters.items.toReversed(),
-      unhosted: unhosted.items
-    })
+    const waiting = yield* waitingNow(asked)
+    return nowPage(asked.view, waiting, yield* markOfWaiting(waiting))
   })
 )
 
@@ -70,8 +59,15 @@ const questionsOf = (asked: Asked) =>
     (query) => perform(operations.approvals, { ...query, limit: page_max }, asked)
   )
 
+/** The list of questions with its mark, where it is the first page, which is the one that is followed. */
+const followedQuestions = Effect.fnUntraced(function* (asked: Asked) {
+  const questions = yield* questionsOf(asked)
+  if (Object.hasOwn(queryOf(asked, ["after"]), "after")) return questions
+  return { ...questions, mark: yield* markOfQuestions(questions) }
+})
+
 const inbox = signedPage((asked) =>
-  Effect.map(questionsOf(asked), (questions) => inboxPage(asked.view, questions))
+  Effect.map(followedQuestions(asked), (questions) => inboxPage(asked.view, questions))
 )
 
 const eventsOf = (
@@ -85,7 +81,7 @@ const questionWith = Effect.fnUntraced(function* (
   rejected?: Rejected
 ) {
   const approval = yield* perform(operations.approval, { id }, asked)
-  const questions = yield* questionsOf(asked)
+  const questions = yield* followedQuestions(asked)
   const { items } = yield* eventsOf(asked, { id: approval.run_id })
   return questionPage(asked.view, questions, approval, items, rejected)
 })

@@ -11,12 +11,17 @@ import { RunId } from "../../src/value/Ids.ts"
 import { newestFollowed } from "../service/MessageEffects.ts"
 import { operations } from "../service/ServiceOperations.ts"
 import { htmxScript } from "./Following.ts"
+import type { Waiting } from "./NowPage.ts"
+import type { Questions } from "./QuestionPages.ts"
 import * as Sessions from "./Sessions.ts"
 import type { Asked, Page, Surface } from "./SignedPages.ts"
-import { decoded, nothingHere, perform, queryOf, signedPage } from "./SignedPages.ts"
+import { decoded, nothingHere, page_max, perform, queryOf, signedPage } from "./SignedPages.ts"
 
 /** A page is told at most twice a second: it is fetched as a whole. */
 const pause_ms = 500
+/** Lists are looked at once a second for all who follow them in a tenant, and each page is told at most every two seconds. */
+const look_ms = 1_000
+const list_pause_ms = 2_000
 /** How long a stream that cannot go on stays open, so that its page does not ask again and again. */
 const failed_ms = 5_000
 /** A browser opens six connections to a host by HTTP/1.1, and two of them have to be left for pages. Hidden pages have none. */
@@ -24,6 +29,90 @@ const streams_session_max = 4
 
 const news = (id: string | undefined): string =>
   encoder.write({ _tag: "Event", event: "news", id, data: "" })
+
+/** What needs a person, each list with its first part. */
+export const waitingNow = Effect.fnUntraced(function* (asked: Pick<Asked, "view">) {
+  const found = yield* perform(operations.approvals, { limit: page_max }, asked)
+  const letters = yield* perform(operations.deadLetters, { limit: page_max }, asked)
+  const unhosted = yield* perform(operations.unhosted, {}, asked)
+  return {
+    questions: found.items,
+    unknown: found.unknown_calls ?? [],
+    letters: letters.items.toReversed(),
+    unhosted: unhosted.items
+  }
+})
+
+const marked = (rows: ReadonlyArray<unknown>) =>
+  Effect.map(Sessions.sha256(JSON.stringify(rows)), (digest) => digest.slice(0, 16))
+
+/** Stands for what a page shows of them: others have another mark. */
+export const markOfWaiting = ({ letters, questions, unhosted, unknown }: Waiting) =>
+  marked([
+    questions.map(({ id }) => id),
+    unknown.map(({ call, run_id }) => [run_id, call]),
+    letters.map(({ event_id }) => event_id),
+    unhosted.map(({ agent, count }) => [agent, count])
+  ])
+
+/** The same of questions. */
+export const markOfQuestions = ({ items }: Questions) => marked(items.map(({ id }) => id))
+
+const lists = {
+  now: (asked: Pick<Asked, "view">) => Effect.flatMap(waitingNow(asked), markOfWaiting),
+  inbox: (asked: Pick<Asked, "view">) =>
+    Effect.flatMap(perform(operations.approvals, { limit: page_max }, asked), markOfQuestions)
+} as const
+
+/** Looks at something once in a while, for all who ask for it by the same key. */
+const makeLooks = () => {
+  const looks = new Map<string, { readonly until: number; readonly look: Effect.Effect<unknown> }>()
+  return Effect.fnUntraced(function* <A, R>(key: string, look: Effect.Effect<A, never, R>) {
+    const now = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
+    for (const [old, { until }] of looks) {
+      if (until > now) break
+      looks.delete(old)
+    }
+    const known = looks.get(key)
+    if (known !== undefined) return yield* known.look as Effect.Effect<A>
+    // Who goes away ends it for nobody else.
+    const once = yield* Effect.cached(
+      Effect.uninterruptible(Effect.provideContext(look, yield* Effect.context<R>()))
+    )
+    looks.set(key, { until: now + look_ms, look: once })
+    return yield* once
+  })
+}
+
+type Look = ReturnType<typeof makeLooks>
+
+/** Says that the list is another one, and its mark. While the store does not answer, it says nothing. */
+const listNews = Effect.fnUntraced(function* (
+  { looks, surface }: { readonly looks: Look; readonly surface: Surface },
+  asked: Asked,
+  given: unknown
+) {
+  const { after, of } = yield* decoded(ListCursor, given, nothingHere)
+  const { principal } = asked.view
+  const mark = Effect.orElseSucceed(surface.share(principal, lists[of](asked)), () => undefined)
+  const services = yield* Effect.context<Effect.Services<typeof mark>>()
+  const look = looks(`${of} ${principal.tenant}`, Effect.provideContext(mark, services))
+  let last = after
+  let pause: Effect.Effect<void> = Effect.void
+  const next = Effect.gen(function* () {
+    yield* pause
+    pause = Effect.sleep(list_pause_ms)
+    while (true) {
+      const mark = yield* look
+      if (mark !== undefined && mark !== last) {
+        last = mark
+        return news(mark)
+      }
+      yield* Effect.sleep(look_ms)
+    }
+  })
+  return Stream.fromEffectRepeat(next)
+})
 
 type Feed = OpenFeed<WatchError>
 
@@ -40,6 +129,11 @@ const newsOf = (run: RunId, { pull }: Feed): Pull.Pull<readonly [string], WatchE
     }
   })
 }
+
+const ListCursor = Schema.Struct({
+  of: Schema.Literals(["now", "inbox"]),
+  after: Schema.optionalKey(Schema.String)
+})
 
 const RunCursor = Schema.Struct({
   run: RunId,
@@ -83,13 +177,17 @@ const place = (open: Counts, session: string) =>
 
 const follow = (surface: Surface) => {
   const open = new Counts()
+  const looks = makeLooks()
   return signedPage(
     Effect.fnUntraced(function* (asked: Asked) {
       const { request, session, view } = asked
-      const given = queryOf(asked, ["run", "after"])
-      const last = request.headers["last-event-id"]
-      const texts = yield* runNews(asked, last === undefined ? given : { ...given, after: last })
       yield* place(open, session)
+      const query = queryOf(asked, ["run", "of", "after"])
+      const last = request.headers["last-event-id"]
+      const given = last === undefined ? query : { ...query, after: last }
+      const texts = yield* "run" in given
+        ? runNews(asked, given)
+        : listNews({ looks, surface }, asked, given)
       // While the store does not answer, nobody knows better.
       const isSignedIn = Sessions.signedIn(request).pipe(
         Effect.map((found) => found !== undefined),

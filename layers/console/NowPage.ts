@@ -27,20 +27,29 @@ const group = (name: string, more: string, rows: ReadonlyArray<Child>): Child =>
     element("div", { class: "panel scroll" }, element("table", {}, element("tbody", {}, rows)))
   )
 
-const cells = (...content: ReadonlyArray<Child>) =>
+/** A row keeps its place under the cursor by its id, whatever comes before it. */
+const row = (id: string, ...content: ReadonlyArray<Child>) =>
   element(
     "tr",
-    {},
+    { id },
     content.map((each) => element("td", {}, each))
   )
 
-/** What needs a person now. */
-export const nowPage = (view: View, { letters, questions, unhosted, unknown }: Waiting): Html => {
+/** What needs a person now. `mark`: stands for it, for whoever follows the page. */
+export const nowPage = (
+  view: View,
+  { letters, questions, unhosted, unknown }: Waiting,
+  mark: string
+): Html => {
   const { now, path } = view
   const isCalm = letters.length + questions.length + unhosted.length + unknown.length === 0
   return page(
     view,
-    { title: "Now", current: "" },
+    {
+      title: "Now",
+      current: "",
+      follows: { page: path, news: `${path}/live?of=now&after=${mark}` }
+    },
     isCalm &&
       emptyList(
         "Nothing needs a person.",
@@ -50,7 +59,8 @@ export const nowPage = (view: View, { letters, questions, unhosted, unknown }: W
       "Questions",
       "A call waits until somebody decides.",
       questions.map(({ id, payload, requested_at }) =>
-        cells(
+        row(
+          `question-${id}`,
           element("a", { href: `${path}/inbox/${id}` }, payload.effect_description),
           `${payload.agent_name}, ${payload.tool_name}`,
           moment(requested_at, now)
@@ -61,7 +71,8 @@ export const nowPage = (view: View, { letters, questions, unhosted, unknown }: W
       "Unknown outcomes",
       "A change may have happened or not. An operator looks, and says what became of it.",
       unknown.map(({ agent, call, run_id, since, tool }) =>
-        cells(
+        row(
+          `call-${run_id}-${call}`,
           element("a", { href: `${path}/unknown/${run_id}` }, `${tool} (call ${call})`),
           agent,
           moment(since, now)
@@ -72,7 +83,8 @@ export const nowPage = (view: View, { letters, questions, unhosted, unknown }: W
       "Dead letters",
       "A delivery failed for good. It can be sent again, or given up.",
       letters.map(({ attempts, dead_at, event_id, handler_name }) =>
-        cells(
+        row(
+          `letter-${event_id}`,
           element("a", { href: `${path}/dead-letters/${event_id}` }, shortId(event_id)),
           `${handler_name}, ${attempts} attempts`,
           moment(dead_at, now)
@@ -82,8 +94,8 @@ export const nowPage = (view: View, { letters, questions, unhosted, unknown }: W
     group(
       "Nobody hosts",
       "No living process defines this agent as the work needs it.",
-      unhosted.map(({ agent, count, oldest_at }) =>
-        cells(agent, `${count} waiting`, moment(oldest_at, now))
+      unhosted.map(({ agent, count, oldest_at, tool = "", version = "" }) =>
+        row(`agent-${agent}-${version}-${tool}`, agent, `${count} waiting`, moment(oldest_at, now))
       )
     )
   )

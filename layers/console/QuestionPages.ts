@@ -18,6 +18,8 @@ import { moment, shortId } from "./Words.ts"
 export interface Questions {
   readonly items: ReadonlyArray<Approval>
   readonly next_after?: string
+  /** Stands for the list, for whoever follows it. Absent = it is not followed. */
+  readonly mark?: string
 }
 
 const hourMs = 3_600_000
@@ -48,7 +50,12 @@ const standing = ({ decided_by, decision, expires_at, status }: Approval, now: n
 const listed = (view: View, { id, payload, requested_at, ...rest }: Approval, open?: string) =>
   element(
     "a",
-    { href: `${view.path}/inbox/${id}`, "aria-current": id === open ? "true" : undefined },
+    {
+      // By its id it keeps the focus, whatever comes before it.
+      id: `question-${id}`,
+      href: `${view.path}/inbox/${id}`,
+      "aria-current": id === open ? "true" : undefined
+    },
     element(
       "div",
       { class: "top" },
@@ -80,11 +87,22 @@ const aside = ({ items, next_after }: Questions): Html =>
 const newer = ({ path }: View, { next_after }: Questions) =>
   nextPage(next_after === undefined ? undefined : `${path}/inbox?after=${next_after}`, "Newer ones")
 
+/** `at`: the page itself, from that of the inbox. */
+const followed = ({ path }: View, { mark }: Questions, at = "") =>
+  mark === undefined
+    ? undefined
+    : { page: `${path}/inbox${at}`, news: `${path}/live?of=inbox&after=${mark}` }
+
 /** All questions that wait, with none of them open. */
 export const inboxPage = (view: View, questions: Questions): Html =>
   page(
     view,
-    { title: "Inbox", current: "/inbox", aside: aside(questions) },
+    {
+      title: "Inbox",
+      current: "/inbox",
+      aside: aside(questions),
+      follows: followed(view, questions)
+    },
     questions.items.length === 0
       ? emptyList(
           "No question waits for a person.",
@@ -300,7 +318,13 @@ export const questionPage = (
   const { agent_name: agent, effect_description, tool_name: tool } = payload
   return page(
     view,
-    { title: "Inbox", current: "/inbox", aside: aside(questions) },
+    {
+      title: "Inbox",
+      current: "/inbox",
+      aside: aside(questions),
+      // What was refused is on this page alone.
+      follows: rejected === undefined ? followed(view, questions, `/${id}`) : undefined
+    },
     element(
       "div",
       { class: "split" },

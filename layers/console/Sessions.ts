@@ -19,7 +19,8 @@ const link_ms = 3_600_000
 const isId = (text: string | undefined): text is string =>
   text !== undefined && /^[0-9a-f]{64}$/.test(text)
 
-const sha256 = (text: string) =>
+/** In hex. */
+export const sha256 = (text: string) =>
   Digest.Digest.use((digest) =>
     Effect.map(digest.digest(Digest.sha256, new TextEncoder().encode(text)), Hex.encode)
   )

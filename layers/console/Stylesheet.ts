@@ -51,7 +51,7 @@ header.page { display: flex; flex-wrap: wrap; align-items: baseline; gap: 12px; 
   background: var(--sunken); color: var(--quiet);
 }
 .tag.wait { background: var(--wait-ground); color: var(--wait) } .tag.good { background: var(--good-ground); color: var(--good) }
-.live { position: fixed; right: 16px; bottom: 16px; z-index: 1; max-width: calc(100vw - 32px) } .live:empty { display: none }
+.live { position: fixed; right: 16px; bottom: 16px; z-index: 1; max-width: calc(100vw - 32px); pointer-events: none } .live:empty { display: none }
 .tag.bad, .problem { background: var(--bad-ground); color: var(--bad) }
 .problem, .notice { padding: 8px 12px; border-radius: var(--round); margin: 8px 0 } .notice { background: var(--wait-ground) }
 .split { display: grid; grid-template-columns: 340px minmax(0, 1fr); gap: 24px; align-items: start }
@@ -110,6 +110,7 @@ svg .fold { fill: var(--sunken); stroke: var(--line) }
 @media (max-width: 860px) {
   body { grid-template-columns: minmax(0, 1fr); grid-template-rows: auto 1fr } nav { position: static; height: auto; flex-flow: row wrap; align-items: center }
   nav .mark { padding: 0 8px } nav h2 { padding: 0 8px; font-weight: 550 } nav .who { margin: 0 0 0 auto; display: flex; flex-wrap: wrap; align-items: center; gap: 8px }
+  .live { top: 8px; bottom: auto; border-radius: var(--round) }
   .split { grid-template-columns: minmax(0, 1fr) } main { padding: 16px } .args th { width: 110px } .split > .list { max-height: 40vh; overflow: auto }
 }
 `

@@ -46,7 +46,13 @@ const statusTag = (status: string) =>
 
 /** The text and the button of a message. */
 const messageFields = ({ message_key, rejected }: Sending, label: string): Child => [
-  element("input", { type: "hidden", name: "message_key", value: message_key }),
+  // What follows keeps it: a message that is posted twice is one.
+  element("input", {
+    type: "hidden",
+    name: "message_key",
+    value: message_key,
+    "hx-morph-skip": ""
+  }),
   element("label", { for: "text" }, label),
   element(
     "textarea",
@@ -230,7 +236,9 @@ const waits = (view: View, { item, open }: Talk): Child => {
         "Waits for people. A message that is sent meanwhile waits behind these questions:",
         element("ul", {}, questions)
       )
-    : notice("The agent is at work. Load this page again to read what it answers.")
+    : notice(
+        "The agent is at work. What it answers comes here, without a script when this is loaded again."
+      )
 }
 
 const talkForm = (view: View, { after, conversation, next_after, ...sending }: Talk): Child =>
@@ -245,6 +253,15 @@ const talkForm = (view: View, { after, conversation, next_after, ...sending }: T
       )
     : element("p", { class: "quiet" }, "You may read it, and not write."))
 
+/** The page follows the run that is not over, until that is. What was refused is on this page alone. */
+const followed = (view: View, { after, conversation, open, rejected }: Talk) =>
+  open === undefined || rejected !== undefined || !may(view, "follow")
+    ? undefined
+    : {
+        page: `${view.path}${current}/${conversation.id}${after === undefined ? "" : `?after=${after}`}`,
+        news: `${view.path}/live?run=${open.id}&after=${open.length - 1}`
+      }
+
 /** One conversation. */
 export const talkPage = (view: View, talk: Talk): Html => {
   const { after, conversation, item, messages, next_after } = talk
@@ -255,6 +272,7 @@ export const talkPage = (view: View, talk: Talk): Html => {
     {
       title,
       current,
+      follows: followed(view, talk),
       aside: [item !== undefined && statusTag(item.status), shortId(conversation.id)]
     },
     element(

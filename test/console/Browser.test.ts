@@ -12,7 +12,7 @@ import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
 import * as Children from "../process/Child.ts"
 import * as Homes from "../process/Homes.ts"
 import { launch } from "./Chromium.ts"
-import { anna, PlainBrowser, shop, tokenOf } from "./ConsoleScene.ts"
+import { anna, http, PlainBrowser, shop, tokenOf } from "./ConsoleScene.ts"
 
 const axe = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8")
 
@@ -159,6 +159,8 @@ for (const [name, store] of stores) {
           await page.getByRole("button", { name: "Change and run" }).click()
           await page.getByText("The arguments are not JSON that can be read").waitFor()
           assert.strictEqual(await box.inputValue(), proposed.replace("}", ""))
+          // What was refused is on this page alone.
+          assert.strictEqual(await page.getByRole("status").count(), 0)
           await box.fill(proposed.replace("249.00", "124.50"))
           await page.getByRole("button", { name: "Change and run" }).click()
           await page.getByText("changed and approved by boss").waitFor()
@@ -275,6 +277,9 @@ describe("every page", () => {
       await page.goto(`/console/inbox/${id}`)
       await page.getByRole("button", { name: "Approve", exact: true }).click()
       await page.getByText("approved by olga").waitFor()
+      await page.goto(`/console/runs/${(await ask()).run}`)
+      await page.getByText("What happened when").waitFor()
+      assert.strictEqual(await page.locator("#live").isVisible(), false)
       await close()
     })
   )
@@ -375,5 +380,115 @@ describe("a page of a run that goes on", () => {
         })
       }).pipe(Effect.scoped, Effect.runPromise),
     180_000
+  )
+})
+
+describe("lists that are followed", () => {
+  const quick = { http: { ...http, settings: { heartbeat_ms: 200 } } }
+  const isLive = (page: Page) =>
+    page.getByRole("status").getByText("Live", { exact: true }).waitFor()
+  const focus = (page: Page): Promise<string> =>
+    page.evaluate("document.activeElement.getAttribute('href') ?? document.activeElement.name")
+
+  inBrowser("keep the focus and what is typed, while questions come and go", () =>
+    at(quick, async ({ ask, base, troupe }) => {
+      const [first, second] = [await ask(), await ask()]
+      const { close, complaints, page } = await opened(base)
+      await signIn(page, "olga")
+      await isLive(page)
+      const link = page.locator(`a[href="/console/inbox/${second.id}"]`)
+      await link.focus()
+      await troupe.decide(first.id, { decision: "approve" }, anna)
+      await page.locator(`a[href="/console/inbox/${first.id}"]`).waitFor({ state: "detached" })
+      assert.strictEqual(await focus(page), `/console/inbox/${second.id}`)
+      await page.keyboard.press("Enter")
+      await page.waitForURL(`**/inbox/${second.id}`)
+      await isLive(page)
+      await page.getByText("Deny …").click()
+      const reason = page.getByLabel("Why not? The agent reads it.")
+      await reason.fill("it came")
+      const third = await ask()
+      await page.locator(`a[href="/console/inbox/${third.id}"]`).waitFor()
+      assert.strictEqual(await reason.inputValue(), "it came")
+      assert.strictEqual(await focus(page), "reason")
+      // Its form would be gone, with what is typed in it.
+      await troupe.decide(second.id, { decision: "approve" }, anna)
+      await page.getByText("what you typed has no place any more").waitFor()
+      assert.strictEqual(await reason.inputValue(), "it came")
+      await page.goto(`/console/inbox/${third.id}`)
+      await isLive(page)
+      await troupe.decide(third.id, { decision: "deny", reason: "no" }, anna)
+      await page.getByText("denied by anna").waitFor()
+      assert.strictEqual(
+        await page.getByRole("button", { name: "Approve", exact: true }).count(),
+        0
+      )
+      assert.deepStrictEqual(complaints, [])
+      await close()
+    })
+  )
+
+  inBrowser("are not all: a conversation shows its answer, and keeps a message that is typed", () =>
+    at(quick, async ({ ask, base, troupe }) => {
+      const { id, run } = await ask()
+      const { conversation } = await troupe.run(run)
+      const { close, complaints, page } = await opened(base)
+      await signIn(page, "olga")
+      await page.goto(`/console/conversations/${conversation}`)
+      await isLive(page)
+      const text = page.getByLabel("Your message to its agent")
+      await text.fill("And order 1004?")
+      const key = page.locator('[name="message_key"]')
+      const first = await key.inputValue()
+      await troupe.decide(id, { decision: "approve" }, anna)
+      await page.getByText("You get your money back.").waitFor()
+      assert.strictEqual(await text.inputValue(), "And order 1004?")
+      assert.strictEqual(await key.inputValue(), first)
+      assert.strictEqual(await focus(page), "text")
+      await page.getByRole("button", { name: "Send" }).click()
+      await page.locator(".said", { hasText: "And order 1004?" }).waitFor()
+      assert.deepStrictEqual(complaints, [])
+      await close()
+    })
+  )
+
+  inBrowser("say that somebody has signed out, and take nothing away", () =>
+    at(quick, async ({ ask, base }) => {
+      const { id } = await ask()
+      const { close, page } = await opened(base)
+      await signIn(page, "olga")
+      await page.goto(`/console/inbox/${id}`)
+      await isLive(page)
+      const other = await page.context().newPage()
+      await other.goto("/console/runs")
+      await other.getByRole("button", { name: "Sign out" }).click()
+      await other.getByLabel("Token").waitFor()
+      await page.getByText("You are signed out.").waitFor()
+      // It asks no more.
+      assert.strictEqual(await page.locator("[hx-sse-connect]").count(), 0)
+      assert.isTrue(await page.getByRole("button", { name: "Approve", exact: true }).isVisible())
+      await close()
+    })
+  )
+
+  inBrowser("are followed by four pages of a session, and by the next when one is closed", () =>
+    at(quick, async ({ base }) => {
+      const { close, page } = await opened(base)
+      await signIn(page, "olga")
+      await isLive(page)
+      const others: Array<Page> = []
+      for (let n = 0; n < 3; n++) {
+        const other = await page.context().newPage()
+        await other.goto("/console")
+        await isLive(other)
+        others.push(other)
+      }
+      const fifth = await page.context().newPage()
+      await fifth.goto("/console")
+      await fifth.getByText("Does not follow").waitFor()
+      await others[0]?.close()
+      await isLive(fifth)
+      await close()
+    })
   )
 })

@@ -2,6 +2,8 @@
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { anna, http, PlainBrowser, shop, signedIn } from "./ConsoleScene.ts"
 
+const alive = ": alive"
+
 /** A stream that is read piece by piece. */
 const reading = (response: Response) => {
   assert.strictEqual(response.status, 200)
@@ -22,6 +24,13 @@ const reading = (response: Response) => {
       }
       return read
     },
+    /** Reads until so many heartbeats have come. */
+    beats: async (count: number) => {
+      while (read.split(alive).length <= count) {
+        if (!(await more())) assert.fail(`it ended: ${read}`)
+      }
+      return read
+    },
     end: async () => {
       while (await more());
       return read
@@ -29,8 +38,6 @@ const reading = (response: Response) => {
     leave: () => reader.cancel()
   }
 }
-
-const alive = ": alive"
 
 describe("what pages follow", () => {
   let troupe: Awaited<ReturnType<typeof shop>>
@@ -71,6 +78,34 @@ describe("what pages follow", () => {
     await again.leave()
     // What is over is followed no more.
     assert.notInclude((await olga.get(`/console/runs/${run}`)).text, "hx-")
+  })
+
+  it("tells of the lists of Now and Inbox when a question comes or goes, and nothing twice", async () => {
+    const olga = await signedIn(troupe, "olga")
+    const other = await signedIn(troupe, "other")
+    for (const path of ["/console", "/console/inbox"]) {
+      const newsOf = async (browser = olga) => {
+        const { text } = await browser.get(path)
+        const [, news] = /hx-sse-connect="\/console\/live\?([^"]+)"/.exec(text) ?? []
+        return (news ?? assert.fail(`${path} does not follow`)).replace("&amp;", "&")
+      }
+      const before = await newsOf()
+      assert.strictEqual(await newsOf(), before)
+      const stream = reading(await follow(olga, before))
+      assert.notInclude(await stream.until(alive), "news")
+      const elsewhere = reading(await follow(other, await newsOf(other)))
+      const { id } = await asked()
+      await stream.until("event: news\n")
+      const with_it = await newsOf()
+      await stream.until(`id: ${/after=(.+)/.exec(with_it)?.[1]}\n`)
+      await troupe.decide(id, { decision: "deny", reason: "no" }, anna)
+      const told = await stream.until(`id: ${/after=(.+)/.exec(before)?.[1]}\n`)
+      assert.strictEqual(told.split("event: news").length, 3)
+      await stream.leave()
+      assert.notInclude(await elsewhere.beats(60), "news")
+      await elsewhere.leave()
+    }
+    assert.strictEqual((await follow(olga, "of=runs")).status, 404)
   })
 
   it("is for who is signed in, and for its tenant's runs", async () => {
