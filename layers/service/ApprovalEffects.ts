@@ -25,6 +25,8 @@ const unknown_max = 100
 
 /** How many questions a page with filters looks at. */
 const looked_max = 2_000
+/** How many of them it reads at a time: their arguments have at most 256 kB each, unless a tool says otherwise. */
+const read_max = 64
 
 type Filters = Omit<typeof ApprovalFilters.Type, "after" | "limit" | "order" | "run_id" | "status">
 
@@ -67,7 +69,9 @@ export const list = serve(
           limit,
           after: last?.id ?? after
         }),
-      Object.keys(filters).length === 0 ? undefined : { keeps: keepsOf(filters), looked_max }
+      Object.keys(filters).length === 0
+        ? undefined
+        : { keeps: keepsOf(filters), looked_max, read_max }
     )
     const url = yield* ApprovalUrl
     const page = { ...found, items: found.items.map((each) => linked(each, url)) }

@@ -47,6 +47,8 @@ const units_max = 8_000_000
 interface Kept<A> {
   readonly keeps: (row: A) => boolean
   readonly looked_max: number
+  /** The rows in one read. */
+  readonly read_max: number
 }
 
 /**
@@ -63,7 +65,7 @@ export const boundedPage = Effect.fnUntraced(function* <A, E>(
   let looked = 0
   let units = 0
   while (items.length < limit && looked < (kept?.looked_max ?? Infinity)) {
-    const wanted = kept === undefined ? Math.min(read_max, limit - items.length) : read_max
+    const wanted = kept?.read_max ?? Math.min(read_max, limit - items.length)
     const rows = yield* read(last, wanted)
     for (const row of rows) {
       last = row

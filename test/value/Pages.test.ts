@@ -63,7 +63,11 @@ describe("a list that is read page by page", () => {
 describe("a page with a bound", () => {
   const all = listOf(10_000)
   const page = (limit: number, keeps: (row: number) => boolean, looked_max: number) =>
-    boundedPage<number, never>(limit, (last, most) => all.read(most)(last), { keeps, looked_max })
+    boundedPage<number, never>(limit, (last, most) => all.read(most)(last), {
+      keeps,
+      looked_max,
+      read_max: 16
+    })
   const isEven = (row: number) => row % 2 === 0
 
   it.effect("has the rows that it keeps, and continues after the last that it looked at", () =>
@@ -91,7 +95,8 @@ describe("a page with a bound", () => {
       const rows = Array.from({ length: 16 }, (_, n) => `${n}${large}`)
       const { items, last } = yield* boundedPage<string, never>(5, () => Effect.succeed(rows), {
         keeps: () => false,
-        looked_max: 1_000
+        looked_max: 1_000,
+        read_max: 16
       })
       assert.deepEqual([items, last], [[], rows[7]])
     })

@@ -61,10 +61,12 @@ const marked = `${stored}, r.tenant AS run_tenant,
   ARRAY(SELECT e.payload FROM troupe.run_pairs e WHERE a.status = 0 AND e.run_id = a.run_id
     AND e.type IN ('ApprovalRequested', 'ClientRequested') AND strpos(e.payload, a.id::text) > 0 ORDER BY e.seq LIMIT ${requests_max}) AS requests,
   t.conversation, t.by AS asked_by, t.agent`
-const records = `(troupe.approvals a LEFT JOIN troupe.runs r ON r.run_id = a.run_id LEFT JOIN LATERAL (
+const records_of = (
+  approvals: string
+) => `(${approvals} a LEFT JOIN troupe.runs r ON r.run_id = a.run_id LEFT JOIN LATERAL (
   SELECT t.conversation, t.by, coalesce(${agent_said}, t.agent) AS agent FROM troupe.agent_tasks t WHERE t.id = a.run_id OFFSET 0) t ON true)`
 const by_ids = `SELECT ${stored} FROM troupe.approvals a WHERE a.id = ANY ($1::text[]::uuid[])`
-const by_ids_of_tenant = `SELECT ${marked} FROM ${records} WHERE a.id = ANY ($1::text[]::uuid[]) AND a.tenant = $2::text`
+const by_ids_of_tenant = `SELECT ${marked} FROM ${records_of("troupe.approvals")} WHERE a.id = ANY ($1::text[]::uuid[]) AND a.tenant = $2::text`
 const pending = approvalCode("pending")
 
 const decode = Schema.decodeUnknownOption(Approval)
@@ -219,21 +221,29 @@ const make = Effect.gen(function* () {
   const reads = yield* TenantReads
   const read = yield* readingFor(sql, reads)
   const rowsOf = ({ after, limit, order, run_id, status, tenant }: ApprovalQuery): Rows => {
-    const isNewest = order === "newest"
-    return reads.of(tenant)(sql`
-        SELECT ${sql.literal(marked)} FROM ${sql.literal(records)} WHERE ${sql.and([
-          sql`a.tenant = ${tenant}`,
-          ...(status === undefined
-            ? []
-            : // Written out, so that the index of pending ones serves it.
-              [sql`a.status = ${sql.literal(String(approvalCode(status)))}`]),
-          ...(run_id === undefined ? [] : [sql`a.run_id = ${run_id}::uuid`]),
-          ...(after === undefined
-            ? []
-            : [
-                sql`a.position ${sql.literal(isNewest ? "<" : ">")} (SELECT p.position FROM troupe.approvals p WHERE p.id = ${after}::uuid)`
-              ])
-        ])} ORDER BY a.position ${sql.literal(isNewest ? "DESC" : "ASC")} LIMIT ${Math.min(limit, page_max)}::int4`)
+    const [follows, direction] = order === "newest" ? ["<", "DESC"] : [">", "ASC"]
+    const params: Array<unknown> = [tenant, Math.min(limit, page_max)]
+    const param = (value: unknown) => `$${params.push(value)}::text::uuid`
+    const conditions = [
+      "p.tenant = $1::text",
+      // Written out, so that the index of pending ones serves it.
+      ...(status === undefined ? [] : [`p.status = ${approvalCode(status)}`]),
+      ...(run_id === undefined ? [] : [`p.run_id = ${param(run_id)}`]),
+      ...(after === undefined
+        ? []
+        : [
+            `p.position ${follows} (SELECT l.position FROM troupe.approvals l WHERE l.id = ${param(after)})`
+          ])
+    ]
+    // Chosen before anything is joined: a planner that does not know the table yet joins all of it, and then sorts.
+    const chosen = `(SELECT p.* FROM troupe.approvals p WHERE ${conditions.join(" AND ")}
+      ORDER BY p.position ${direction} LIMIT $2::int4)`
+    return reads.of(tenant)(
+      sql.unsafe<SqlConnection.Row>(
+        `SELECT ${marked} FROM ${records_of(chosen)} ORDER BY a.position ${direction}`,
+        params
+      )
+    )
   }
   return ApprovalRecords.of({
     get: yield* reading(sql),
