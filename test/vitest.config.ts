@@ -80,6 +80,7 @@ const alone = [
 const execArgv = [
   "--conditions=troupe-source",
   "--liftoff-only",
+  "--no-regexp-optimization",
   ...(isFull ? [] : ["--no-turbofan"]),
   "--min-semi-space-size=16",
   "--max-semi-space-size=64"
