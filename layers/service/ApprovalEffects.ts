@@ -6,6 +6,7 @@ import { RunList } from "../../services/RunList.ts"
 import type { StoreError } from "../../services/StoreError.ts"
 import type { Approval, AnyDecision } from "../../src/approval/Approval.ts"
 import { ApprovalNotFound, decisionNames, decisionOf } from "../../src/approval/Approval.ts"
+import { insightsOf } from "../../src/approval/ApprovalInsights.ts"
 import type { ApprovalFilters } from "../../src/operation/Filters.ts"
 import * as ApprovalOperations from "../../src/operation/ApprovalOperations.ts"
 import { limit_default } from "../../src/operation/Page.ts"
@@ -84,6 +85,23 @@ export const list = serve(
     return {
       ...pageOf(page, "id"),
       ...(unknown_calls.length === 0 ? undefined : { unknown_calls })
+    }
+  })
+)
+
+export const insights = serve(
+  ApprovalOperations.insights,
+  Effect.fnUntraced(function* ({ by = "tool", ...times }, { tenant }) {
+    const records = yield* ApprovalRecords
+    const { items, last } = yield* boundedPage<Approval, StoreError>(
+      looked_max,
+      (last, limit) =>
+        records.list({ tenant, kind: "approval", order: "newest", limit, after: last?.id }),
+      { keeps: keepsOf(times), looked_max, read_max }
+    )
+    return {
+      items: insightsOf(by, items),
+      ...(last === undefined ? undefined : { is_cut: true as const })
     }
   })
 )

@@ -8,6 +8,7 @@ const routes = [
   "get /ready",
   "get /v1/agents",
   "get /v1/approvals",
+  "get /v1/approval-insights",
   "get /v1/approvals/{id}",
   "post /v1/approvals/{id}/decision",
   "get /v1/authorizations",

@@ -193,6 +193,8 @@ const routes: Readonly<Record<string, Route>> = {
     asEngine: ["processes"]
   },
   "approvals.get": { path: ({ approval }) => `/v1/approvals/${approval}`, shows: shown },
+  // The tool of its question.
+  "approvals.insights": { path: () => "/v1/approval-insights", shows: () => "replay_dlq_event" },
   "approvals.list": { path: () => "/v1/approvals", shows: shown },
   "authorizations.list": { path: () => "/v1/authorizations?all=true", shows: shown },
   "clientCalls.list": {

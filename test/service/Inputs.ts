@@ -106,6 +106,11 @@ export const cases: Readonly<Record<Name, ReadonlyArray<readonly [input: Input, 
       [{ requested_from: 1, requested_to: 2 }, "value"],
       [{ requested_from: 2, requested_to: 1 }, "InvalidInput"]
     ],
+    approvalInsights: [
+      [{ by: "person", requested_from: 1 }, "value"],
+      [{ by: "colour" }, "InvalidInput"],
+      [{ requested_from: 2, requested_to: 1 }, "InvalidInput"]
+    ],
     approval: [[{ id: none }, "ApprovalNotFound"]],
     clientCalls: [
       [{ id: its_run }, "ConversationNotFound"],

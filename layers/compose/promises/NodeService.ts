@@ -156,6 +156,8 @@ export interface NodeService<Contexts = {}> extends HttpMethods {
    * 500) is set. `pending` lists those that the principal may decide.
    */
   readonly approvals: Method<typeof ApprovalOperations.list>
+  /** How the last 2,000 questions went, by tool unless `by` is set: what was answered, expired or cancelled, and how long it waited. */
+  readonly approvalInsights: Method<typeof ApprovalOperations.insights>
   /** A question and, if there is one, its answer. Rejects with `ApprovalNotFound` if the tenant has no such one. */
   readonly approval: Method<typeof ApprovalOperations.get>
   /** Calls of a conversation that wait for a result from its client, such as a browser, oldest first. */
