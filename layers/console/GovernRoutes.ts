@@ -6,7 +6,7 @@ import { defined } from "../../src/value/PlainObject.ts"
 import { operations } from "../service/ServiceOperations.ts"
 import { apiLine } from "./ApiLine.ts"
 import { agentsPage, costsPage, groups, spans, switchPage } from "./GovernPages.ts"
-import { decisionsPage, settled } from "./RegisterPages.ts"
+import { decisionsPage, insightsPage, settled } from "./RegisterPages.ts"
 import { policyPage, toolsPage } from "./RulePages.ts"
 import { may } from "./Shell.ts"
 import type { Asked, Page } from "./SignedPages.ts"
@@ -101,6 +101,16 @@ const decisions = signedPage(
   })
 )
 
+const insights = signedPage(
+  Effect.fnUntraced(function* (asked: Asked) {
+    const given = queryOf(asked, ["by"])
+    const query = yield* decoded(ApprovalOperations.insights.query, given, nothingHere)
+    const found = yield* perform(operations.approvalInsights, query, asked)
+    const line = apiLine(asked, ApprovalOperations.insights, query)
+    return insightsPage(asked.view, { ...found, by: query.by ?? "tool", line })
+  })
+)
+
 const policy = signedPage(
   Effect.fnUntraced(function* (asked: Asked) {
     const inForce = yield* perform(operations.policy, {}, asked)
@@ -122,6 +132,7 @@ const tools = signedPage(
 /** Decisions, policy, tools, agents, costs and the kill switch. */
 export const governing: ReadonlyArray<Page> = [
   { method: "GET", path: "/console/decisions", answer: decisions },
+  { method: "GET", path: "/console/decisions/insights", answer: insights },
   { method: "GET", path: "/console/policy", answer: policy },
   { method: "GET", path: "/console/tools", answer: tools },
   { method: "GET", path: "/console/agents", answer: agents },

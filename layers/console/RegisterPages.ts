@@ -1,5 +1,9 @@
 /** The register of decisions: what was asked, who answered what, and how long it waited. */
 import type { Approval, ApprovalStatus } from "../../src/approval/Approval.ts"
+import type { ApprovalInsight } from "../../src/approval/ApprovalInsights.ts"
+import { InsightGroup } from "../../src/approval/ApprovalInsights.ts"
+import type * as ApprovalOperations from "../../src/operation/ApprovalOperations.ts"
+import type { OutputOf } from "../../src/operation/Operation.ts"
 import { cutText } from "../../src/value/CutText.ts"
 import { apiPart } from "./ApiLine.ts"
 import type { Child, Html } from "./Html.ts"
@@ -7,6 +11,9 @@ import { element } from "./Html.ts"
 import type { View } from "./Shell.ts"
 import { choices, emptyList, nextPage, page, table } from "./Shell.ts"
 import { duration, moment, shortId } from "./Words.ts"
+
+/** The rows of the page of insights. */
+const insights_max = 200
 
 /** What became of a question that waits no more. */
 export const settled = [
@@ -81,7 +88,9 @@ const filterForm = ({ path }: View, filters: DecisionFilters): Html => {
 }
 
 const outcome = ({ decided_by, decided_via, decision, status }: Approval): Child => {
-  if (decision === undefined) return element("span", { class: "tag" }, status)
+  if (decision === undefined) {
+    return [element("span", { class: "tag" }, status), decided_by && ` by ${decided_by}`]
+  }
   const { kind, said, word } = {
     Approve: { kind: "good", word: words.approve, said: decision },
     Deny: { kind: "bad", word: words.deny, said: decision },
@@ -132,7 +141,15 @@ export const decisionsPage = (
   const next = next_after === undefined ? undefined : href({ ...filters, after: next_after })
   return page(
     view,
-    { title: "Decisions", current: "/decisions" },
+    {
+      title: "Decisions",
+      current: "/decisions",
+      aside: element(
+        "a",
+        { class: "right", href: `${view.path}/decisions/insights` },
+        "How questions went"
+      )
+    },
     choices("Outcome", settled, filters.status, (status) => href({ ...others, status })),
     filterForm(view, filters),
     items.length > 0
@@ -153,3 +170,78 @@ export const decisionsPage = (
     apiPart(line)
   )
 }
+
+/** What the page of insights shows. */
+export interface Insights extends OutputOf<typeof ApprovalOperations.insights> {
+  readonly by: InsightGroup
+  readonly line: string
+}
+
+const share = ({ approve, deny, modify, request_revision }: ApprovalInsight): Child => {
+  const answered = approve + modify + deny + request_revision
+  return answered > 0 && `${Math.round((approve / answered) * 100)} %`
+}
+
+const insightRow = (insight: ApprovalInsight): Html => {
+  const { approve, asked, cancelled, deny, expired, key, modify, pending } = insight
+  const { request_revision, wait_median_ms: wait } = insight
+  const numbers = [asked, approve, modify, request_revision, deny, expired, cancelled, pending]
+  return element(
+    "tr",
+    {},
+    element("td", { class: "wide" }, key),
+    numbers.map((each) => element("td", { class: "num" }, each)),
+    element("td", { class: "num" }, share(insight)),
+    element("td", { class: "num" }, wait !== undefined && duration(wait))
+  )
+}
+
+/** How questions went, those that were asked last. */
+export const insightsPage = (view: View, { by, is_cut, items, line }: Insights): Html =>
+  page(
+    view,
+    {
+      title: "How questions went",
+      current: "/decisions",
+      aside: element("a", { class: "right", href: `${view.path}/decisions` }, "Each of them")
+    },
+    choices(
+      "By",
+      InsightGroup.literals,
+      by,
+      (each) => `${view.path}/decisions/insights?by=${each}`
+    ),
+    element(
+      "p",
+      { class: "quiet group" },
+      is_cut === true
+        ? "The last questions are counted, 2,000 at most."
+        : "All questions are counted.",
+      " What is nearly always approved as it is may be authorised in advance."
+    ),
+    items.length === 0
+      ? emptyList("No question was asked yet.", "What was answered, and how fast, stands here.")
+      : table(
+          [
+            by,
+            "Asked",
+            "Approved",
+            "Changed",
+            "Sent back",
+            "Denied",
+            "Expired",
+            "Cancelled",
+            "Waits",
+            "Approved as asked",
+            "Half waited up to"
+          ],
+          items.slice(0, insights_max).map(insightRow)
+        ),
+    items.length > insights_max &&
+      element(
+        "p",
+        { class: "quiet" },
+        `and ${items.length - insights_max} more, which the API has`
+      ),
+    apiPart(line)
+  )

@@ -236,6 +236,7 @@ describe("every page", () => {
           const paths = [
             "",
             "/decisions",
+            "/decisions/insights",
             "/policy",
             "/tools",
             "/agents",

@@ -1,5 +1,7 @@
 /** The register of decisions in the console, and the list of the API from which it is made. */
 import { assert, describe, it } from "vitest"
+import type { Approval } from "../../src/approval/Approval.ts"
+import { insightsOf } from "../../src/approval/ApprovalInsights.ts"
 import type { ArgumentsOf } from "../../src/operation/Operation.ts"
 import type * as ApprovalOperations from "../../src/operation/ApprovalOperations.ts"
 import { anna, shop, signedIn, tokenOf } from "./ConsoleScene.ts"
@@ -115,6 +117,7 @@ describe("the register of decisions", () => {
       assert.include((await vera.get("/console")).text, 'href="/console/decisions"')
       const cancelled = await vera.get("/console/decisions?status=cancelled")
       assert.deepStrictEqual(linked(cancelled.text), [ids.cancelled])
+      assert.include(cancelled.text, "cancelled</span> by anna")
       assert.notInclude(cancelled.text, 'name="decided_by"')
       const expired = await vera.get("/console/decisions?status=expired")
       assert.include(expired.text, "Nothing was settled like this.")
@@ -184,4 +187,74 @@ describe("the register of decisions", () => {
       },
       `<script>alert(1)</script>\u202e${"y".repeat(1_000)}`
     ))
+})
+
+describe("how questions went", () => {
+  it("is counted by tool, agent or person, each question once", () =>
+    within(async ({ troupe }) => {
+      const { is_cut, items } = await troupe.approvalInsights({}, anna)
+      assert.isUndefined(is_cut)
+      const [tool] = items
+      const none = { modify: 0, request_revision: 0, expired: 0 }
+      const counts = { asked: 4, approve: 1, deny: 1, cancelled: 1, pending: 1 }
+      assert.deepInclude(tool, { key: "refund_order", ...none, ...counts })
+      assert.isAtLeast(tool?.wait_median_ms ?? -1, 0)
+      const people = (await troupe.approvalInsights({ by: "person" }, anna)).items
+      assert.deepStrictEqual(
+        people.map(({ approve, asked, deny, key }) => [key, asked, approve, deny]),
+        [
+          ["boss", 1, 1, 0],
+          ["olga", 1, 0, 1]
+        ]
+      )
+      const past = await troupe.approvalInsights({ requested_to: 1 }, anna)
+      assert.deepStrictEqual(past, { items: [] })
+    }))
+
+  it("is a page for those who may look, with nothing of another tenant", () =>
+    within(async ({ troupe }) => {
+      const vera = await signedIn(troupe, "vera")
+      const { text } = await vera.get("/console/decisions/insights?by=agent")
+      const cells = Array.from(text.matchAll(/<td[^>]*>([^<]*)<\/td>/g), ([, cell]) => cell)
+      assert.deepStrictEqual(cells.slice(0, 10), [..."refunds 4 1 0 0 1 0 1 1".split(" "), "50 %"])
+      assert.include(text, "All questions are counted.")
+      assert.include(text, "/v1/approval-insights?by=agent")
+      assert.include((await vera.get("/console/decisions")).text, "/console/decisions/insights")
+      const other = await signedIn(troupe, "other")
+      const others = await other.get("/console/decisions/insights")
+      assert.include(others.text, "No question was asked yet.")
+      assert.strictEqual((await vera.get("/console/decisions/insights?by=colour")).status, 404)
+    }))
+
+  it("has the median wait of those that were answered, and says which are the most", () => {
+    const asked = (tool: string, wait: number | undefined, at = 1_000) =>
+      ({
+        payload: { tool_name: tool, agent_name: "clerk" },
+        status: wait === undefined ? "expired" : "decided",
+        requested_at: at,
+        ...(wait !== undefined && { decided_at: at + wait, decision: { _tag: "Modify" } })
+      }) as unknown as Approval
+    const all = [
+      asked("b", 10),
+      asked("z", 40),
+      asked("z", 10),
+      asked("z", 30),
+      asked("z", undefined)
+    ]
+    assert.deepStrictEqual(
+      insightsOf("tool", [...all, asked("c", undefined)]).map((each) => [
+        each.key,
+        each.asked,
+        each.modify,
+        each.expired,
+        each.wait_median_ms
+      ]),
+      [
+        ["z", 4, 3, 1, 30],
+        ["b", 1, 1, 0, 10],
+        ["c", 1, 0, 1, undefined]
+      ]
+    )
+    assert.deepStrictEqual(insightsOf("person", all), [])
+  })
 })
