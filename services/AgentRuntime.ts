@@ -124,7 +124,14 @@ export interface Cursor {
   /**
    * The last event that was seen of the runs that answer beside that run; those of them before it were seen whole. Absent = none.
    */
-  readonly beside?: { readonly ordinal: number; readonly seq: number } | undefined
+  readonly beside?:
+    | {
+        /** The number of the run that the event is of. */
+        readonly ordinal: number
+        /** The event's place in the journal of that run, from 0. */
+        readonly seq: number
+      }
+    | undefined
 }
 
 /** Where a run is: in which conversation, and its number there, from 1. */
