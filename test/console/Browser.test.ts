@@ -223,7 +223,7 @@ describe("keys", () => {
 })
 
 describe("every page", () => {
-  const canary = `<script>alert(1)</script><img src=x onerror=alert(2)><svg onload=alert(3)>" autofocus onfocus=alert(4) </textarea></table>\u202e`
+  const canary = `<script>alert(1)</script><img src=x onerror=alert(2)><svg onload=alert(3)>" autofocus onfocus=alert(4) <b hx-get=/console/x hx-trigger=load data-hx-get=/console/y> </textarea></table>\u202e`
 
   inBrowser(
     "is whole and accessible in light and dark, at 320 to 2,560 px, with texts that try to be markup",
@@ -451,6 +451,36 @@ describe("lists that are followed", () => {
       assert.deepStrictEqual(complaints, [])
       await close()
     })
+  )
+
+  inBrowser(
+    "obey no attribute that the page does not vouch for, and make markup of no other text",
+    () =>
+      at(quick, async ({ base }) => {
+        const { close, complaints, page } = await opened(base)
+        await signIn(page, "olga")
+        await isLive(page)
+        const asks: Array<string> = []
+        page.on("request", (request) => asks.push(request.url()))
+        const left: unknown = await page.evaluate(`(() => {
+        const made = document.createElement("b")
+        made.setAttribute("hx-get", "/console/runs")
+        made.setAttribute("hx-trigger", "load")
+        document.querySelector("main").append(made)
+        htmx.process(made)
+        return made.getAttributeNames()
+      })()`)
+        assert.deepStrictEqual(left, [])
+        const refused: unknown = await page.evaluate(
+          `(() => { try { document.querySelector("main").innerHTML = "<b>x</b>" } catch ({ name }) { return name } })()`
+        )
+        assert.strictEqual(refused, "TypeError")
+        assert.deepStrictEqual(asks, [])
+        assert.isTrue(
+          complaints.some((each) => each.includes("blocked <b>: no hx-nonce attribute"))
+        )
+        await close()
+      })
   )
 
   inBrowser("say that somebody has signed out, and take nothing away", () =>

@@ -1,6 +1,32 @@
 /** The streams that pages of the console follow: who gets them, what they tell, and when they end. */
+import { Schema } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { agent, tool } from "troupe"
+import { start } from "troupe/embed"
+import { call, scripted, text } from "troupe/testing"
 import { anna, http, PlainBrowser, shop, signedIn } from "./ConsoleScene.ts"
+
+const look = tool(
+  {
+    namespace: "desk",
+    name: "look",
+    description: "Looks.",
+    side_effects: "read",
+    input: Schema.Struct({})
+  },
+  () => "nothing"
+)
+
+const keep = tool(
+  {
+    namespace: "desk",
+    name: "keep",
+    description: "Keeps it.",
+    side_effects: "external",
+    input: Schema.Struct({})
+  },
+  () => "kept"
+)
 
 const alive = ": alive"
 
@@ -106,6 +132,47 @@ describe("what pages follow", () => {
       await elsewhere.leave()
     }
     assert.strictEqual((await follow(olga, "of=runs")).status, 404)
+  })
+
+  it("tells of many events at once, at most twice a second", async () => {
+    const desk = await start({
+      agents: [
+        agent({
+          name: "desk",
+          instructions: "Look, and keep it.",
+          tools: ["look", "keep"],
+          limits: { steps_max: 200 }
+        })
+      ],
+      tools: [look, keep],
+      model: scripted(({ step }) => {
+        if (step <= 100) return call("look", {})
+        return step === 101 ? call("keep", {}) : text("It is kept.")
+      }),
+      http
+    })
+    try {
+      const olga = await signedIn(desk, "olga")
+      const begun = performance.now()
+      const { run } = await desk.send(
+        { agent: "desk", text: "Look.", idempotency_key: "one" },
+        anna
+      )
+      const stream = reading(await follow(olga, `run=${run}&after=-1`))
+      // It ends when the run waits.
+      await desk.ask({ agent: "desk", text: "Look.", idempotency_key: "one" }, anna)
+      const { length } = await desk.run(run)
+      const told = await stream.until(`id: ${length - 1}\n`)
+      const times = told.split("event: news").length - 1
+      assert.isAtMost(times, (performance.now() - begun) / 500 + 1)
+      assert.isBelow(times, length / 4)
+      await stream.leave()
+      const again = reading(await follow(olga, `run=${run}&after=-1`))
+      assert.strictEqual((await again.until(`id: ${length - 1}\n`)).split("event: news").length, 2)
+      await again.leave()
+    } finally {
+      await desk.stop()
+    }
   })
 
   it("is for who is signed in, and for its tenant's runs", async () => {
