@@ -32,7 +32,7 @@ code, pre, .id { font: 12.5px/1.55 var(--mono) } .id, .quiet { color: var(--quie
 a .id { color: inherit }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; max-height: 420px; overflow: auto; margin-top: 6px }
 nav {
-  display: flex; flex-direction: column; gap: 1px; position: sticky; top: 0; height: 100vh; padding: 16px 12px;
+  display: flex; flex-direction: column; gap: 1px; position: sticky; top: 0; height: 100vh; padding: 16px 12px; overflow-y: auto;
   background: var(--sunken); border-right: 1px solid var(--line);
 }
 nav .mark { font-weight: 650; padding: 0 8px 16px; display: flex; justify-content: space-between; align-items: baseline }

@@ -270,6 +270,21 @@ describe("every page", () => {
       )
   )
 
+  inBrowser("has all of its menu in reach on a low screen", () =>
+    at({}, async ({ base }) => {
+      const { close, page } = await opened(base, { viewport: { width: 1_280, height: 360 } })
+      await signIn(page, "olga")
+      const { height = 0 } = (await page.locator("main").boundingBox()) ?? {}
+      assert.isAtMost(height, 360)
+      // The menu scrolls by itself: a long page would take its end out of reach.
+      const isTall = "document.documentElement.scrollHeight > document.documentElement.clientHeight"
+      assert.isFalse(await page.evaluate(isTall))
+      await page.getByRole("button", { name: "Sign out" }).click()
+      await page.getByLabel("Token").waitFor()
+      await close()
+    })
+  )
+
   inBrowser("works without a script", () =>
     at({}, async ({ ask, base }) => {
       const { id } = await ask()
