@@ -14,7 +14,7 @@ type Query = Readonly<Record<string, string | number | undefined>>
  * the quotes that it stands in.
  */
 export const apiLine = (
-  { request, view }: Pick<Asked, "request" | "view">,
+  { base, request }: Pick<Asked, "base" | "request">,
   { path }: Pick<Operation, "path">,
   query: Query
 ): string => {
@@ -22,7 +22,6 @@ export const apiLine = (
     value === undefined ? [] : [[name, String(value)] as [string, string]]
   )
   const scheme = isSecure(request) ? "https" : "http"
-  const base = view.path.slice(0, view.path.lastIndexOf("/"))
   const address = `${scheme}://${request.headers["host"] ?? "localhost"}${base}${path}?${new URLSearchParams(given)}`
   return `curl -H "Authorization: Bearer $TOKEN" '${address.replaceAll("'", "%27")}'`
 }

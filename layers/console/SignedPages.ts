@@ -50,13 +50,15 @@ export interface Surface {
   readonly problemOf: (error: unknown) => Trouble | undefined
   /** Tells the log what people are not told, of a store that failed. */
   readonly log: (trouble: Trouble) => Effect.Effect<void>
+  /** The console's own path, such as `/console`. */
+  readonly path: string
   /** The path under which the service is mounted, as the client sees it; empty for the root. */
   readonly baseOf: (request: HttpServerRequest.HttpServerRequest) => string
   /** The largest body of a form, in bytes. */
   readonly body_bytes_max: number
 }
 
-/** A route of the console. What it needs is what a service has. */
+/** A route of the console, at its usual path. What it needs is what a service has. */
 export interface Page {
   readonly method: "GET" | "POST"
   readonly path: `/console${string}`
@@ -64,8 +66,6 @@ export interface Page {
     surface: Surface
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, unknown>
 }
-
-const path_own = "/console"
 
 /** Nothing but the own stylesheet and scripts is loaded, and forms go nowhere else. */
 const policyWith = (scripts: string, more: string): string =>
@@ -145,10 +145,12 @@ export interface Asked {
   readonly params: Readonly<Record<string, string | undefined>>
   readonly fields: Fields
   readonly session: string
+  /** The path of the API, as the client sees it; empty for the root. */
+  readonly base: string
 }
 
 export const pathOf = (surface: Surface, request: HttpServerRequest.HttpServerRequest) =>
-  surface.baseOf(request) + path_own
+  surface.baseOf(request) + surface.path
 
 /** An error as a page; one that nobody declared is for the log. */
 export const shown = Effect.fnUntraced(function* (surface: Surface, error: unknown) {
@@ -197,7 +199,8 @@ export const signedPage =
             const nonce = yield* newNonce
             const view = { path, principal, form_key, nonce, now }
             const params = yield* HttpRouter.params
-            const given = yield* answer({ view, request, params, fields, session: digest })
+            const base = surface.baseOf(request)
+            const given = yield* answer({ view, request, params, fields, session: digest, base })
             const response = HttpServerResponse.isHttpServerResponse(given) ? given : html(given)
             return HttpServerResponse.setHeader(
               response,

@@ -69,10 +69,9 @@ describe("the line of a page", () => {
     }))
 
   it("stays one address in its quotes, whatever stands in it", async () => {
-    const view = { path: "/a'b$(id)/console" }
     const request = { headers: { host: "h'; id; '" }, source: {} }
     const line = apiLine(
-      { view, request } as never,
+      { base: "/a'b$(id)", request } as never,
       { path: "/v1/runs" },
       { after: "'`id`", limit: 5 }
     )
@@ -86,9 +85,8 @@ describe("the line of a page", () => {
 
   it("is under https behind a proxy that says so", () => {
     const request = { headers: { host: "desk.example", "x-forwarded-proto": "https" }, source: {} }
-    const view = { path: "/console" }
     assert.include(
-      apiLine({ view, request } as never, { path: "/v1/costs" }, {}),
+      apiLine({ base: "", request } as never, { path: "/v1/costs" }, {}),
       "'https://desk.example/v1/costs?'"
     )
   })

@@ -80,22 +80,20 @@ const model = (proposed: Readonly<Record<string, string>>) =>
     return step === 2 ? call("refund_order", proposed) : text("It is settled.")
   })
 
+const refund = { order: "order-1003", amount: "249.00", why: "second delivery lost" }
+
+/** The shop itself. */
+export const shopOptions = (proposed: Readonly<Record<string, string>> = refund) => ({
+  agents: [billing, refunds],
+  tools: [getOrder, refundOrder],
+  model: model(proposed)
+})
+
 /** A started service with its console. */
 export const shop = (
   more: Partial<Options> = {},
-  proposed: Readonly<Record<string, string>> = {
-    order: "order-1003",
-    amount: "249.00",
-    why: "second delivery lost"
-  }
-) =>
-  start({
-    agents: [billing, refunds],
-    tools: [getOrder, refundOrder],
-    model: model(proposed),
-    http,
-    ...more
-  })
+  proposed: Readonly<Record<string, string>> = refund
+) => start({ ...shopOptions(proposed), http, ...more })
 
 /** A bank that takes an order and never says whether it was paid; sent again, it does. `attempts`: the orders it was sent. */
 export const bank = async (more: Partial<Options> = {}, memo = "for the delivery") => {
@@ -189,9 +187,12 @@ export const signedIn = async ({ url = "" }: { readonly url?: string | undefined
 /** A browser without a script: it keeps cookies, follows answers to forms, and sends what a page's form has. */
 export class PlainBrowser {
   readonly #base: string
+  readonly #console: string
   #cookie = ""
-  constructor(base: string) {
+  /** `console`: the path of the console below the base. */
+  constructor(base: string, console = "/console") {
     this.#base = base
+    this.#console = console
   }
 
   async request(path: string, init: RequestInit = {}): Promise<Response> {
@@ -234,11 +235,49 @@ export class PlainBrowser {
 
   /** The key of the forms of this session. */
   async formKey(): Promise<string> {
-    const { text } = await this.get("/console")
+    const { text } = await this.get(this.#console)
     return /name="form_key" value="([0-9a-f]+)"/.exec(text)?.[1] ?? ""
   }
 
   async signIn(name: string) {
-    return await this.post("/console/sign-in", { form_key: "none", token: tokenOf(name) })
+    return await this.post(`${this.#console}/sign-in`, { form_key: "none", token: tokenOf(name) })
+  }
+}
+
+/** A heartbeat of a stream. */
+export const alive = ": alive"
+
+/** A stream that is read piece by piece. */
+export const reading = (response: Response) => {
+  assert.strictEqual(response.status, 200)
+  assert.strictEqual(response.headers.get("content-type"), "text/event-stream")
+  const reader = response.body?.getReader() ?? assert.fail("it has no body")
+  const decoder = new TextDecoder()
+  let read = ""
+  const more = async () => {
+    const { done, value } = await reader.read()
+    read += decoder.decode(value, { stream: true })
+    return !done
+  }
+  return {
+    /** Reads until the text has come; it fails where the stream ends before. */
+    until: async (text: string) => {
+      while (!read.includes(text)) {
+        if (!(await more())) assert.fail(`it ended before ${text}: ${read}`)
+      }
+      return read
+    },
+    /** Reads until so many heartbeats have come. */
+    beats: async (count: number) => {
+      while (read.split(alive).length <= count) {
+        if (!(await more())) assert.fail(`it ended: ${read}`)
+      }
+      return read
+    },
+    end: async () => {
+      while (await more());
+      return read
+    },
+    leave: () => reader.cancel()
   }
 }

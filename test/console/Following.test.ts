@@ -4,7 +4,7 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { agent, tool } from "troupe"
 import { start } from "troupe/embed"
 import { call, scripted, text } from "troupe/testing"
-import { anna, http, PlainBrowser, shop, signedIn } from "./ConsoleScene.ts"
+import { alive, anna, http, PlainBrowser, reading, shop, signedIn } from "./ConsoleScene.ts"
 
 const look = tool(
   {
@@ -27,43 +27,6 @@ const keep = tool(
   },
   () => "kept"
 )
-
-const alive = ": alive"
-
-/** A stream that is read piece by piece. */
-const reading = (response: Response) => {
-  assert.strictEqual(response.status, 200)
-  assert.strictEqual(response.headers.get("content-type"), "text/event-stream")
-  const reader = response.body?.getReader() ?? assert.fail("it has no body")
-  const decoder = new TextDecoder()
-  let read = ""
-  const more = async () => {
-    const { done, value } = await reader.read()
-    read += decoder.decode(value, { stream: true })
-    return !done
-  }
-  return {
-    /** Reads until the text has come; it fails where the stream ends before. */
-    until: async (text: string) => {
-      while (!read.includes(text)) {
-        if (!(await more())) assert.fail(`it ended before ${text}: ${read}`)
-      }
-      return read
-    },
-    /** Reads until so many heartbeats have come. */
-    beats: async (count: number) => {
-      while (read.split(alive).length <= count) {
-        if (!(await more())) assert.fail(`it ended: ${read}`)
-      }
-      return read
-    },
-    end: async () => {
-      while (await more());
-      return read
-    },
-    leave: () => reader.cancel()
-  }
-}
 
 describe("what pages follow", () => {
   let troupe: Awaited<ReturnType<typeof shop>>

@@ -1,6 +1,6 @@
 import { describe, layer } from "@effect/vitest"
 import { Layer } from "effect"
-import { feature } from "../../layers/compose/assembly/ConsoleFeature.ts"
+import { consoleFeature } from "../../layers/compose/assembly/ConsoleFeature.ts"
 import { featureLayer } from "../../layers/compose/assembly/FeatureLayer.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
@@ -9,7 +9,7 @@ import { consoleSessionsTests } from "../contracts/ConsoleSessions.contract.ts"
 import { engines } from "../sql/Engines.ts"
 
 /** The Layer of a feature does not say its services. */
-const sessions = featureLayer(feature) as Layer.Layer<
+const sessions = featureLayer(consoleFeature({ path: "/console" })) as Layer.Layer<
   ConsoleSessions,
   never,
   Layer.Services<ReturnType<typeof featureLayer>>

@@ -5,10 +5,22 @@ import { pages } from "../../console/Console.ts"
 import { signInLink } from "../../console/Sessions.ts"
 import type { Tenant } from "../../../src/value/Ids.ts"
 import * as StoredConsoleSessions from "../../stores/StoredConsoleSessions.ts"
+import type { AddedPage } from "../../http/boundary/AddedPages.ts"
 import { AddedPages } from "../../http/boundary/AddedPages.ts"
+import type { ConsoleSettings } from "../options/CheckedConsole.ts"
 import type { AnyFeature } from "../options/Feature.ts"
 
-export const feature: AnyFeature = {
+const path_default = "/console"
+
+/** The pages as the server around them has them, under the path of these settings. */
+const pagesAt = ({ path }: ConsoleSettings): ReadonlyArray<AddedPage> =>
+  pages.map((page) => ({
+    method: page.method,
+    path: `${path}${page.path.slice(path_default.length)}`,
+    answer: (surface) => page.answer({ ...surface, path })
+  }))
+
+export const consoleFeature = (settings: ConsoleSettings): AnyFeature => ({
   name: "console",
   groups: [],
   tools: [],
@@ -16,16 +28,16 @@ export const feature: AnyFeature = {
   events: { handlers: {}, topics: [] },
   tables: [StoredConsoleSessions.sessions],
   migrations: StoredConsoleSessions.migrations,
-  layer: Layer.merge(StoredConsoleSessions.layer, Layer.succeed(AddedPages, pages)),
+  layer: Layer.merge(StoredConsoleSessions.layer, Layer.succeed(AddedPages, pagesAt(settings))),
   over: Layer.empty
-}
+})
 
 /**
- * The path of a link that signs in once, within an hour, with a token of this tenant. Over the layer of a start with the console, which
- * has the services that it needs: types do not say those of features.
+ * The path of a link that signs in once, within an hour, with a token of this tenant. Over the layer of a start with `console: true`,
+ * which has the services that it needs: types do not say those of features.
  */
 export const signInPath = (tenant: Tenant, token: Redacted.Redacted) =>
-  Effect.map(signInLink(tenant, token), (link) => `/console${link}`) as Effect.Effect<
+  Effect.map(signInLink(tenant, token), (link) => path_default + link) as Effect.Effect<
     string,
     Effect.Error<ReturnType<typeof signInLink>>
   >

@@ -16,6 +16,7 @@ import * as StandingTelemetry from "../../telemetry/StandingTelemetry.ts"
 import type { Checked } from "../options/CheckedServerOptions.ts"
 import { checkRouteOptions, checkServerOptions } from "../options/CheckedServerOptions.ts"
 import { checkCustomerAgents } from "../../service/CustomerRules.ts"
+import { featureLayer } from "./FeatureLayer.ts"
 import { Served } from "./ServedHttp.ts"
 import type { Options } from "../options/ServerOptions.ts"
 import type { RouteOptions } from "../options/ServerOptions.ts"
@@ -76,15 +77,18 @@ export const mounted = ({ credentials, listen, settings }: Checked) =>
 export const layer = (options: Options) => Layer.unwrap(make(options))
 
 const makeRoutes = Effect.fnUntraced(function* (options: RouteOptions) {
-  const { credentials, settings } = yield* checkRouteOptions(options)
+  const { console, credentials, settings } = yield* checkRouteOptions(options)
   const agents = (yield* AgentDirectory).all.map(({ spec }) => spec)
   yield* checkCustomerAgents(settings.customer_agents, agents, "settings.customer_agents")
-  return HttpService.amongOthers.pipe(Layer.provide(surfaceServices(settings, credentials)))
+  const routes = HttpService.amongOthers.pipe(Layer.provide(surfaceServices(settings, credentials)))
+  if (console === undefined) return routes
+  const { consoleFeature } = yield* Effect.promise(() => import("./ConsoleFeature.ts"))
+  return Layer.provide(routes, featureLayer(consoleFeature(console)))
 })
 
 /**
  * The routes of the API with their handlers, for an `HttpRouter` that has other routes: merge them with its layers below
- * `HttpRouter.serve`. Needs the ports of a runtime and its stores. The paths are `/v1/...`, `/health`, `/ready` and `/metrics`;
- * all other paths are left to the router's other routes.
+ * `HttpRouter.serve`. Needs the ports of a runtime and its stores. The paths are `/v1/...`, `/health`, `/ready`, `/metrics`
+ * and those of the console, if it is asked for; all other paths are left to the router's other routes.
  */
 export const routes = (options: RouteOptions) => Layer.unwrap(makeRoutes(options))

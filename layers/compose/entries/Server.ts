@@ -2,7 +2,7 @@
  * The package's entry `troupe/http`: the routes of the API for a router of the application, over a `Troupe.layer`, and the API as a
  * value.
  */
-export type { RouteOptions } from "../options/ServerOptions.ts"
+export type { ConsoleOptions, RouteOptions } from "../options/ServerOptions.ts"
 export { HttpSettings } from "../../http/boundary/HttpSettings.ts"
 /**
  * The API as a value: for clients (`HttpApiClient.make`), for OpenAPI (`OpenApi.fromApi`), and for the application's own

@@ -12,6 +12,8 @@ import type { Credential } from "../../runtime/directory/TokenCredentials.ts"
 import { isMountPath } from "../../http/boundary/PathShape.ts"
 import { HttpSettings } from "../../http/boundary/HttpSettings.ts"
 import type { Listen } from "../../http/server/NodeServer.ts"
+import type { ConsoleSettings } from "./CheckedConsole.ts"
+import { checkConsole, ConsoleShape } from "./CheckedConsole.ts"
 import type { Http, Token } from "./ServerOptions.ts"
 import {
   between,
@@ -86,14 +88,18 @@ const http = {
   port: Schema.optionalKey(listen.port),
   tokens: Schema.Array(Schema.Struct(token)).check(Schema.isMaxLength(100_000)),
   settings: Schema.optionalKey(objectOf("an object")),
-  console: Schema.optionalKey(Schema.Boolean)
+  console: Schema.optionalKey(ConsoleShape)
 } satisfies Record<keyof Http, unknown>
 
 const read = shapeReader(Schema.Struct(fields))
 const readHttp = shapeReader(Schema.Struct(http))
 const readStartSettings = shapeReader(Schema.Struct(start_settings))
 const readSettings = shapeReader(Schema.Struct(settings))
-const { listen: _listen, ...route_fields } = fields
+const { listen: _listen, ...shared_fields } = fields
+const route_fields = {
+  ...shared_fields,
+  console: Schema.optionalKey(ConsoleShape)
+} satisfies Record<keyof RouteOptions, unknown>
 const readRouteOptions = shapeReader(Schema.Struct(route_fields))
 const readRouteSettings = shapeReader(Schema.Struct(route_settings))
 
@@ -130,6 +136,8 @@ export interface Checked {
   readonly listen: Listen | undefined
   readonly credentials: ReadonlyArray<Credential>
   readonly settings: HttpSettings
+  /** Absent = the console is not served. */
+  readonly console: ConsoleSettings | undefined
 }
 
 /** The minimum length of a token in characters: a shorter one can be guessed. */
@@ -159,7 +167,7 @@ export const checkHttp = Effect.fnUntraced(function* (
   customer_agents: ReadonlyArray<AgentName>
 ) {
   const {
-    console: _console,
+    console,
     port,
     settings = {},
     tokens,
@@ -172,7 +180,8 @@ export const checkHttp = Effect.fnUntraced(function* (
   const checked: Checked = {
     listen: port === undefined ? undefined : { ...times, port },
     credentials: yield* checkCredentials(digests, "http.tokens"),
-    settings: { ...(yield* HttpSettings), ...own, customer_agents }
+    settings: { ...(yield* HttpSettings), ...own, customer_agents },
+    console: yield* checkConsole(console, "http.console")
   }
   return checked
 })
@@ -194,11 +203,16 @@ export const checkServerOptions = Effect.fnUntraced(function* (options: Options)
  * routes are.
  */
 export const checkRouteOptions = Effect.fnUntraced(function* (options: RouteOptions) {
-  const { credentials, settings = {} } = yield* readRouteOptions(
-    definedOptions(inMilliseconds<unknown>(options, 2)),
-    ""
-  )
+  const {
+    console,
+    credentials,
+    settings = {}
+  } = yield* readRouteOptions(definedOptions(inMilliseconds<unknown>(options, 2)), "")
   const own = yield* readRouteSettings(definedOptions(settings), "settings")
   const chosen: HttpSettings = { ...(yield* HttpSettings), ...own }
-  return { credentials: yield* checkCredentials(credentials), settings: chosen }
+  return {
+    credentials: yield* checkCredentials(credentials),
+    settings: chosen,
+    console: yield* checkConsole(console, "console")
+  }
 })

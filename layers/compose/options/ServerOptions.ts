@@ -29,8 +29,14 @@ export interface Http extends Timed<Partial<Listen>> {
   readonly tokens: ReadonlyArray<Token>
   /** Bounds, and the host names that are served: the members of `HttpSettings`. Absent = its defaults. */
   readonly settings?: Timed<Partial<Omit<HttpSettings, "customer_agents">>>
-  /** Whether the console is served at `/console`, for people with a token and the right `inspect`. Absent = no. */
-  readonly console?: boolean
+  /** Whether the console is served at `/console`, for people with a token and the right `inspect`; or its settings. Absent = no. */
+  readonly console?: boolean | ConsoleOptions
+}
+
+/** Where the console is served. */
+export interface ConsoleOptions {
+  /** Its path below that of the API, such as `/ops`: parts of letters, digits, - and _. Absent = `/console`. */
+  readonly path?: string
 }
 
 export interface Options {
@@ -48,4 +54,6 @@ export interface Options {
 /** Options for routes in a router of the application, at their own paths: `/v1/...`. */
 export interface RouteOptions extends Pick<Options, "credentials"> {
   readonly settings?: Timed<Partial<Omit<HttpSettings, "base_path">>>
+  /** Whether the console is among the routes, at `/console`; or its settings. Absent = no. */
+  readonly console?: boolean | ConsoleOptions
 }

@@ -6,6 +6,7 @@ import { getHeapStatistics } from "node:v8"
 import * as NodeCrypto from "@effect/platform-node-shared/NodeCrypto"
 import { Effect, Layer, Result, Struct } from "effect"
 import { SecureRandom } from "effect/crypto"
+import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
 import { withDefaults } from "../../../src/value/PlainObject.ts"
 import type { Guard } from "../../../src/agent/Guard.ts"
 import { graphAgent } from "../../../src/graph/ToolGraph.ts"
@@ -28,6 +29,7 @@ import * as StandingTelemetry from "../../telemetry/StandingTelemetry.ts"
 import * as AwaitedMcpTools from "../assembly/AwaitedMcpTools.ts"
 import * as EmbeddedHttp from "./EmbeddedHttp.ts"
 import * as ObserversInput from "../options/ObserversInput.ts"
+import type { ConsoleSettings } from "../options/CheckedConsole.ts"
 import { checkOptions } from "../options/CheckedOptions.ts"
 import * as Channels from "../assembly/Channels.ts"
 import * as ChannelMethods from "./ChannelMethods.ts"
@@ -97,13 +99,21 @@ const overOf = ({ features = [] }: PlainOptions) =>
     Layer.empty
   )
 
-/** The options with the console among their features, if they ask for it. What is no object is left for the check of the options. */
-const withConsole = Effect.fnUntraced(function* (options: PlainOptions) {
-  if (!isObject(options) || options.http?.console !== true) return options
+/** The options with the console among their features, if they ask for it. */
+const withConsole = Effect.fnUntraced(function* (
+  options: PlainOptions,
+  settings: ConsoleSettings | undefined
+) {
+  if (settings === undefined) return options
   const { features = [] } = options
-  if (!Array.isArray(features)) return options
-  const { feature } = yield* Effect.promise(() => import("../assembly/ConsoleFeature.ts"))
-  return { ...options, features: [...features, feature] }
+  const { consoleFeature } = yield* Effect.promise(() => import("../assembly/ConsoleFeature.ts"))
+  const added = consoleFeature(settings)
+  const at = features.findIndex(({ name }) => name === added.name)
+  if (at >= 0) {
+    const reason = "the console has this name: call the feature something else"
+    return yield* new InvalidInput({ field: `features.${at}.name`, reason })
+  }
+  return { ...options, features: [...features, added] }
 })
 
 const storesOf = ({ retention, store = "ephemeral" }: PlainOptions) => {
@@ -210,8 +220,9 @@ const accessOf = (
 
 /** Everything that a process runs, made from its options. Fails if an option is wrong. */
 const startedLayer = Effect.fnUntraced(function* (given: Options) {
-  const options = yield* withConsole(plainTimes(given))
-  const checked = yield* checkOptions(options)
+  const plain = plainTimes(given)
+  const checked = yield* checkOptions(plain)
+  const options = yield* withConsole(plain, checked.http?.console)
   const { resolvers: resolved, tools: configured } = yield* resolveConfigs(options.toolConfigs)
   const mcp = yield* mcpOf(options.mcp)
   const { graphs, model } = yield* withGraphs(options, yield* modelOf(options.model))

@@ -2,7 +2,7 @@
  * The HTTP surface as one Layer: the API, its documentation, metrics, and the middleware around them. It calls only ports, so no
  * tool body and no loop can be reached from it. It needs a server, for example `NodeServer.layer`.
  */
-import { Deferred, Effect, Layer, Scope } from "effect"
+import { Context, Deferred, Effect, Layer, Scope } from "effect"
 import { HttpMiddleware, HttpRouter, HttpServerRequest } from "effect/http"
 import { HttpApiBuilder, HttpApiSwagger, OpenApi } from "effect/http-api"
 import type { TroupeApi } from "../../../src/operation/TroupeApi.ts"
@@ -72,42 +72,47 @@ const docs = (api: typeof TroupeApi) =>
     })
   )
 
-/** The pages beside the API. */
-const pages = HttpRouter.use(
-  Effect.fnUntraced(function* (router) {
-    const { base_path, body_bytes_max, heartbeat_ms } = yield* HttpSettings
-    const limits = yield* Limits.Limits
-    const { stopping } = yield* Readiness.Readiness
-    const { closing } = makeClosingServers()
-    const surface: Surface = {
-      admit: limits.request,
-      message: limits.message,
-      share: limits.page,
-      stream: Effect.fnUntraced(function* (principal, texts, goesOn) {
-        yield* limits.stream(principal)
-        const request = yield* HttpServerRequest.HttpServerRequest
-        const until = Effect.raceFirst(Deferred.await(stopping), closing(request.source))
-        return EventStream.responseOf(
-          EventStream.bytesOfTexts(texts, { goesOn, heartbeat_ms, until }),
-          request
-        )
-      }),
-      problemOf: anyProblemOf,
-      log: StoreFaults.makeLog(),
-      baseOf: (request) => MountPath.linkBase(request, base_path),
-      body_bytes_max
-    }
-    for (const { answer, method, path } of yield* AddedPages) {
-      // The services of the program, as `AddedPage` says.
-      yield* router.add(method, path, answer(surface) as Effect.Effect<never>)
-    }
-  })
-)
+/** The pages beside the API. A router that takes a path with a slash behind it for the same refuses it as a second route. */
+const pages = (ignoresSlash: boolean) =>
+  HttpRouter.use(
+    Effect.fnUntraced(function* (router) {
+      const { base_path, body_bytes_max, heartbeat_ms } = yield* HttpSettings
+      const limits = yield* Limits.Limits
+      const { stopping } = yield* Readiness.Readiness
+      const { closing } = makeClosingServers()
+      const services = yield* Effect.context<never>()
+      const surface: Surface = {
+        admit: limits.request,
+        message: limits.message,
+        share: limits.page,
+        stream: Effect.fnUntraced(function* (principal, texts, goesOn) {
+          yield* limits.stream(principal)
+          const request = yield* HttpServerRequest.HttpServerRequest
+          const until = Effect.raceFirst(Deferred.await(stopping), closing(request.source))
+          return EventStream.responseOf(
+            EventStream.bytesOfTexts(texts, { goesOn, heartbeat_ms, until }),
+            request
+          )
+        }),
+        problemOf: anyProblemOf,
+        log: StoreFaults.makeLog(),
+        baseOf: (request) => MountPath.linkBase(request, base_path),
+        body_bytes_max
+      }
+      for (const { answer, method, path } of yield* AddedPages) {
+        if (ignoresSlash && path.endsWith("/")) continue
+        // The services of the program, as `AddedPage` says. What the request has is its own.
+        const page = answer(surface) as Effect.Effect<never>
+        const withServices = (own: Context.Context<never>) => Context.merge(services, own)
+        yield* router.add(method, path, Effect.updateContext(page, withServices))
+      }
+    })
+  )
 
 const routes = (base: string) =>
   withApi(base, (api) =>
     Layer.mergeAll(
-      pages,
+      pages(false),
       HttpApiBuilder.layer(api, { openapiPath: Routes.openapi_path }),
       docs(api),
       Metrics.layer,
@@ -117,7 +122,7 @@ const routes = (base: string) =>
   )
 
 const among = withApi("", (api) =>
-  Layer.mergeAll(pages, HttpApiBuilder.layer(api), Metrics.layer, ChannelRoutes.layer)
+  Layer.mergeAll(pages(true), HttpApiBuilder.layer(api), Metrics.layer, ChannelRoutes.layer)
 ).pipe(Layer.provide(Outcomes.ofRoutes))
 
 const served = Layer.unwrap(
