@@ -162,7 +162,7 @@ const callRow = ({ agent, arguments: { missing, text }, id, reasons, tool }: Rea
         "details",
         {},
         element("summary", {}, cutText(text, 80)),
-        element("pre", {}, text),
+        element("pre", { tabindex: 0 }, text),
         missing > 0 && element("p", { class: "quiet small" }, `${missing} more characters`)
       )
     ),

@@ -4,32 +4,25 @@
  */
 import { Effect, Redacted, Result, Schema } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import type { InputOf } from "../../src/operation/Operation.ts"
-import * as ApprovalOperations from "../../src/operation/ApprovalOperations.ts"
 import * as RunOperations from "../../src/operation/RunOperations.ts"
-import { DecisionPayload } from "../../src/approval/Approval.ts"
 import { rightRefusal } from "../../src/principal/Rights.ts"
-import { readJson } from "../../src/value/BoundedJson.ts"
-import type { ApprovalId } from "../../src/value/Ids.ts"
 import { After } from "../../src/operation/Page.ts"
 import { defined } from "../../src/value/PlainObject.ts"
 import { operations } from "../service/ServiceOperations.ts"
 import { apiLine, jsonFile } from "./ApiLine.ts"
 import { keyScript } from "./Keys.ts"
 import { followScript } from "./Following.ts"
-import { following, markOfQuestions, markOfWaiting, waitingNow } from "./FollowRoutes.ts"
+import { following, markOfWaiting, waitingNow } from "./FollowRoutes.ts"
 import { nowPage } from "./NowPage.ts"
-import { inboxPage, questionPage } from "./QuestionPages.ts"
+import { questions } from "./QuestionRoutes.ts"
 import { governing } from "./GovernRoutes.ts"
 import { repairs } from "./RepairRoutes.ts"
 import { runPage, runsPage } from "./RunPages.ts"
 import * as Sessions from "./Sessions.ts"
-import type { Rejected } from "./Shell.ts"
 import type { Asked, Page, Surface } from "./SignedPages.ts"
 import {
   decoded,
-  doneOr,
-  events_max,
+  eventsOf,
   fieldsOf,
   html,
   nothingHere,
@@ -52,88 +45,6 @@ const now = signedPage(
     return nowPage(asked.view, waiting, yield* markOfWaiting(waiting))
   })
 )
-
-const questionsOf = (asked: Asked) =>
-  Effect.flatMap(
-    decoded(ApprovalOperations.list.query, queryOf(asked, ["after"]), nothingHere),
-    (query) => perform(operations.approvals, { ...query, limit: page_max }, asked)
-  )
-
-/** The list of questions with its mark, where it is the first page, which is the one that is followed. */
-const followedQuestions = Effect.fnUntraced(function* (asked: Asked) {
-  const questions = yield* questionsOf(asked)
-  if (Object.hasOwn(queryOf(asked, ["after"]), "after")) return questions
-  return { ...questions, mark: yield* markOfQuestions(questions) }
-})
-
-const inbox = signedPage((asked) =>
-  Effect.map(followedQuestions(asked), (questions) => inboxPage(asked.view, questions))
-)
-
-const eventsOf = (
-  asked: Asked,
-  { after, id }: Pick<InputOf<typeof RunOperations.events>, "after" | "id">
-) => perform(operations.runEvents, { id, limit: events_max, ...defined({ after }) }, asked)
-
-const questionWith = Effect.fnUntraced(function* (
-  asked: Asked,
-  id: ApprovalId,
-  rejected?: Rejected
-) {
-  const approval = yield* perform(operations.approval, { id }, asked)
-  const questions = yield* followedQuestions(asked)
-  const { items } = yield* eventsOf(asked, { id: approval.run_id })
-  return questionPage(asked.view, questions, approval, items, rejected)
-})
-
-const questionId = ({ params }: Asked) =>
-  Effect.map(decoded(ApprovalOperations.get.params, params, nothingHere), ({ id }) => id)
-
-const question = signedPage((asked) =>
-  Effect.flatMap(questionId(asked), (id) => questionWith(asked, id))
-)
-
-/** The decision of a form; a text = why it is none. */
-const decisionOf = ({ fields }: Asked): Result.Result<DecisionPayload, string> => {
-  const { decision, note, reason } = fields
-  const args = fields["arguments"]
-  const json = args === undefined ? undefined : readJson(args)
-  if (json !== undefined && Result.isFailure(json)) {
-    return Result.fail(`The arguments are not JSON that can be read: ${json.failure.message}.`)
-  }
-  const given = {
-    decision,
-    ...(reason === undefined ? undefined : { reason }),
-    ...(note === undefined ? undefined : { note }),
-    ...(json === undefined ? undefined : { arguments: json.success })
-  }
-  return Result.mapError(
-    Schema.decodeUnknownResult(DecisionPayload)(given),
-    ({ message }) => message
-  )
-}
-
-const decide = (surface: Surface) =>
-  signedPage(
-    Effect.fnUntraced(function* (asked: Asked) {
-      const { fields, view } = asked
-      const id = yield* questionId(asked)
-      const read = decisionOf(asked)
-      const again = (message: string, status: number) =>
-        Effect.map(questionWith(asked, id, { message, typed: fields }), (page) =>
-          html(page, status)
-        )
-      if (Result.isFailure(read)) return yield* again(read.failure, 422)
-      return yield* doneOr(
-        surface,
-        Effect.as(
-          perform(operations.decide, { id, ...read.success }, asked),
-          to(`${view.path}/inbox/${id}`)
-        ),
-        again
-      )
-    })
-  )(surface)
 
 const runs = signedPage(
   Effect.fnUntraced(function* (asked: Asked) {
@@ -263,13 +174,11 @@ export const pages: ReadonlyArray<Page> = [
   { method: "GET", path: "/console/sign-in", answer: signInForm },
   { method: "POST", path: "/console/sign-in", answer: signIn },
   { method: "POST", path: "/console/sign-out", answer: signOut },
-  { method: "GET", path: "/console/inbox", answer: inbox },
-  { method: "GET", path: "/console/inbox/:id", answer: question },
-  { method: "POST", path: "/console/inbox/:id", answer: decide },
   { method: "GET", path: "/console/runs", answer: runs },
   { method: "GET", path: "/console/runs/:id", answer: run },
   { method: "GET", path: "/console/runs/:id/events.json", answer: events },
   { method: "POST", path: "/console/runs/:id/cancel", answer: cancel },
+  ...questions,
   ...following,
   ...repairs,
   ...conversations,

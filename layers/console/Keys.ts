@@ -49,8 +49,7 @@ const moved = (by) => {
   const from = current >= 0 ? current : open
   return focused(all[from < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, from + by))])
 }
-const opened = (name) => {
-  const field = first('[name="' + name + '"]')
+const opened = (field) => {
   const details = field && field.closest("details")
   if (details) details.open = true
   return focused(field)
@@ -59,9 +58,9 @@ const acts = {
   j: () => moved(1),
   k: () => moved(-1),
   a: () => focused(first('button[name="decision"][value="approve"]')),
-  d: () => opened("reason"),
-  r: () => opened("note"),
-  m: () => opened("arguments"),
+  d: () => opened(first('[name="reason"]')),
+  r: () => opened(first('[name="note"]')),
+  m: () => opened(first('[name="arguments"], [name^="argument/"]')),
   "/": () => focused(first('main input[type="search"], main .filters a')),
   "?": () => { first("#keys").showModal(); return true }
 }

@@ -3,6 +3,8 @@ import type { Approval } from "../../src/approval/Approval.ts"
 import { approverRefusal } from "../../src/principal/Rights.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import { causalChain } from "./CausalChain.ts"
+import type { ArgumentEditor } from "./ArgumentForm.ts"
+import { argumentChanges, argumentForm, changeForm } from "./ArgumentForm.ts"
 import type { Child, Html } from "./Html.ts"
 import { keyHint } from "./Keys.ts"
 import type { Origin } from "./Origins.ts"
@@ -151,6 +153,12 @@ const argumentRow = ([name, value]: readonly [string, unknown], traced: Traced |
 /** What a page has of a call's arguments, or of another value, in UTF-16 units of JSON. */
 const arguments_units_max = 500_000
 
+/** The arguments of a call as JSON to edit; undefined = a page has no room for all of it. */
+export const editedJson = (args: unknown): string | undefined => {
+  const { missing, text } = boundedJson(args, arguments_units_max)
+  return missing === 0 ? text : undefined
+}
+
 /** JSON as a text. Where a page has no room for its end, it says so. */
 export const jsonBlock = (value: unknown): Html => {
   const { missing, text } = boundedJson(value, arguments_units_max)
@@ -181,8 +189,13 @@ export const argumentsOf = (args: unknown, traced?: Traced): Html =>
     : jsonBlock(args)
 
 /** What whoever looks may answer. A question about a limit, or by guards, takes fewer answers: a refusal says which. */
-const answers = (view: View, approval: Approval, rejected?: Rejected): Child => {
-  const { altered, approvers, arguments: args, client, id, quarantined, status } = approval
+const answers = (
+  view: View,
+  approval: Approval,
+  editor: ArgumentEditor | undefined,
+  rejected?: Rejected
+): Child => {
+  const { altered, approvers, client, id, quarantined, status } = approval
   if (status !== "pending" || quarantined === true) return false
   if (client !== undefined) {
     return element("p", { class: "quiet" }, "The client of the conversation answers it.")
@@ -201,7 +214,6 @@ const answers = (view: View, approval: Approval, rejected?: Rejected): Child => 
     label: "Why not? The agent reads it."
   })
   if (altered === true) return deny
-  const edited = boundedJson(args, arguments_units_max)
   return [
     form(
       view,
@@ -222,20 +234,12 @@ const answers = (view: View, approval: Approval, rejected?: Rejected): Child => 
       opens: "Ask for a revision …",
       label: "What should be different? The agent reads it."
     }),
-    edited.missing === 0 &&
-      one({
-        decision: "modify",
-        key: "m",
-        name: "arguments",
-        opens: "Change and run …",
-        label: "All arguments, as JSON. They are checked again.",
-        json: edited.text
-      })
+    editor !== undefined && argumentForm(view, action, editor, rejected)
   ]
 }
 
 const spoken = (
-  { decided_at, decided_by, decided_via, decision }: Approval,
+  { arguments: args, decided_at, decided_by, decided_via, decision }: Approval,
   now: number
 ): Child => {
   if (decision === undefined || decided_by === undefined) return false
@@ -248,7 +252,7 @@ const spoken = (
     " ",
     decided_at !== undefined && element("span", { class: "quiet" }, moment(decided_at, now)),
     said !== undefined && `: “${said}”`,
-    decision._tag === "Modify" && argumentsOf(decision.arguments)
+    decision._tag === "Modify" && argumentChanges(args, decision.arguments)
   )
 }
 
@@ -306,13 +310,60 @@ const facts = (view: View, approval: Approval): Html => {
   )
 }
 
-/** One question beside the list. `entries`: the first events of its run, for why it is asked. */
+/** What differs from the proposal, to be confirmed. Nothing was decided yet. */
+export const changePage = (
+  view: View,
+  { arguments: args, id, payload }: Approval,
+  {
+    changed,
+    editor,
+    sent
+  }: {
+    readonly changed: unknown
+    readonly editor: ArgumentEditor
+    readonly sent: Readonly<Record<string, string>>
+  }
+): Html =>
+  page(
+    view,
+    { title: "Change and run", current: "/inbox" },
+    element(
+      "article",
+      { class: "panel", "aria-label": "Changes" },
+      element(
+        "section",
+        {},
+        element("h2", {}, payload.effect_description),
+        element(
+          "p",
+          { class: "quiet" },
+          `${payload.agent_name} proposes ${payload.tool_name}. Nothing is decided yet.`
+        )
+      ),
+      element("section", {}, element("h3", {}, "What changes"), argumentChanges(args, changed)),
+      element(
+        "div",
+        { class: "actions" },
+        changeForm(view, `${view.path}/inbox/${id}`, editor, sent)
+      )
+    )
+  )
+
+/** A question, and what its page has beside it. */
+export interface Question {
+  readonly approval: Approval
+  /** The first events of its run, for why it is asked. */
+  readonly entries: ReadonlyArray<JournalEntry>
+  /** What changes its arguments. Absent = nothing does, or a page has no room for them. */
+  readonly editor?: ArgumentEditor
+  readonly rejected?: Rejected
+}
+
+/** One question beside the list. */
 export const questionPage = (
   view: View,
   questions: Questions,
-  approval: Approval,
-  entries: ReadonlyArray<JournalEntry>,
-  rejected?: Rejected
+  { approval, editor, entries, rejected }: Question
 ): Html => {
   const { arguments: args, call, id, payload } = approval
   const { agent_name: agent, effect_description, tool_name: tool } = payload
@@ -360,7 +411,7 @@ export const questionPage = (
           })
         ),
         element("section", {}, facts(view, approval), spoken(approval, view.now)),
-        element("div", { class: "actions" }, answers(view, approval, rejected))
+        element("div", { class: "actions" }, answers(view, approval, editor, rejected))
       )
     ),
     newer(view, questions)

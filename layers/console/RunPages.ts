@@ -169,7 +169,7 @@ const eventRow = (entry: JournalEntry, { missing, text }: ShownJson) =>
         "details",
         {},
         element("summary", {}, cutText(gist(entry) || "…", 160)),
-        element("pre", {}, text),
+        element("pre", { tabindex: 0 }, text),
         missing > 0 &&
           element(
             "p",

@@ -163,19 +163,23 @@ export const page = (
 
 /** What a form asked for and was not done: what was typed, and why not. */
 export interface Rejected {
-  readonly message: string
+  /** Absent = it is only typed on. */
+  readonly message?: string
   readonly typed: Readonly<Record<string, string>>
+  /** What is wrong with a field, by its name. */
+  readonly places?: Readonly<Record<string, string>>
 }
 
 /** Why it was not done, above what was typed. */
 export const rejectedNotice = (rejected: Rejected | undefined): Child =>
-  rejected !== undefined && element("p", { class: "problem", role: "alert" }, rejected.message)
+  rejected?.message !== undefined &&
+  element("p", { class: "problem", role: "alert" }, rejected.message)
 
 /** What was typed, where its form stands no more: somebody else was faster. */
 export const typedText = (text: string | undefined): Child =>
   text !== undefined && [
     element("p", { class: "quiet" }, "What you typed:"),
-    element("pre", {}, text)
+    element("pre", { tabindex: 0 }, text)
   ]
 
 /** A table with the names of its columns. */

@@ -8,6 +8,8 @@ import type { InputOf, Operation, OutputOf } from "../../src/operation/Operation
 import * as RunOperations from "../../src/operation/RunOperations.ts"
 import type { Principal } from "../../src/principal/Principal.ts"
 import { rightRefusal } from "../../src/principal/Rights.ts"
+import { defined } from "../../src/value/PlainObject.ts"
+import { operations } from "../service/ServiceOperations.ts"
 import type { Html } from "./Html.ts"
 import { documentOf } from "./Html.ts"
 import * as Sessions from "./Sessions.ts"
@@ -233,13 +235,13 @@ export const decoded = <A, I>(schema: Schema.Codec<A, I>, given: unknown, missin
 export const doneOr = <A, B, E, E2, R, R2>(
   surface: Surface,
   act: Effect.Effect<A, E, R>,
-  again: (message: string, status: number) => Effect.Effect<B, E2, R2>
+  again: (message: string, status: number, error: E) => Effect.Effect<B, E2, R2>
 ): Effect.Effect<A | B, E | E2, R | R2> =>
   Effect.catch(act, (error): Effect.Effect<B, E | E2, R2> => {
     const trouble = surface.problemOf(error)
     return trouble === undefined || trouble.status === 404
       ? Effect.fail(error)
-      : again(trouble.detail, trouble.status)
+      : again(trouble.detail, trouble.status, error)
   })
 
 export const nothingHere: Trouble = {
@@ -269,3 +271,9 @@ export const events_max = 500
 /** The run that an address names. */
 export const runId = ({ params }: Asked) =>
   Effect.map(decoded(RunOperations.get.params, params, nothingHere), ({ id }) => id)
+
+/** Events of a run, as many as its page has. */
+export const eventsOf = (
+  asked: Asked,
+  { after, id }: Pick<InputOf<typeof RunOperations.events>, "after" | "id">
+) => perform(operations.runEvents, { id, limit: events_max, ...defined({ after }) }, asked)

@@ -77,14 +77,18 @@ th { text-align: left; font-weight: 600; padding: 6px 12px } th, td { border-bot
 td { padding: 7px 12px; vertical-align: top } tr:last-child > * { border-bottom: 0 } td.num { text-align: right; white-space: nowrap }
 td.wide { min-width: 240px; overflow-wrap: anywhere } tr:target { background: var(--accent-ground) }
 .args th { width: 170px; vertical-align: top; font: 12.5px/1.6 var(--mono); color: var(--quiet) } .args th, .args td { border: 0; padding: 5px 12px 5px 0; overflow-wrap: anywhere }
-.args code { white-space: pre-wrap }
+.args code { white-space: pre-wrap } del { color: var(--bad); background: var(--bad-ground) } ins { color: var(--good); background: var(--good-ground); text-decoration: none }
+del, ins { white-space: pre-wrap; overflow-wrap: anywhere; padding: 1px 3px; border-radius: 3px }
+form.arguments { justify-items: stretch; gap: 12px } .arguments > button, .arguments > a { justify-self: start }
+.argument { display: grid; grid-template-columns: 150px minmax(0, 1fr); gap: 4px 12px } .argument label { padding-top: 7px; overflow-wrap: anywhere } .argument select { width: auto; max-width: 100% }
+.argument .problem { display: block; margin: 4px 0 0 } fieldset { border: 1px solid var(--line); border-radius: var(--round); padding: 8px 12px 12px; min-width: 0; display: grid; gap: 12px } legend { padding: 0 4px }
 .facts { display: flex; flex-wrap: wrap; gap: 12px 28px; margin-bottom: 20px } .panel .facts { margin: 0 }
 .facts dt { font-size: 12px; color: var(--quiet) } .facts dd { font-weight: 550; overflow-wrap: anywhere }
 .actions {
   display: flex; flex-wrap: wrap; gap: 8px; align-items: flex-start; position: sticky; bottom: 0; padding: 12px 16px;
   background: var(--raised); border-top: 1px solid var(--line); border-radius: 0 0 var(--round) var(--round); max-height: 70vh; overflow: auto;
 }
-.actions:empty { display: none }
+.actions:empty { display: none } .actions:has([open] .arguments) { position: static; max-height: none }
 button, summary.no, .actions summary {
   font: inherit; font-weight: 550; padding: 5px 12px; border-radius: var(--round); border: 1px solid var(--edge);
   background: var(--raised); color: var(--ink); cursor: pointer;
@@ -111,6 +115,6 @@ svg .fold { fill: var(--sunken); stroke: var(--line) }
   body { grid-template-columns: minmax(0, 1fr); grid-template-rows: auto 1fr } nav { position: static; height: auto; flex-flow: row wrap; align-items: center }
   nav .mark { padding: 0 8px } nav h2 { padding: 0 8px; font-weight: 550 } nav .who { margin: 0 0 0 auto; display: flex; flex-wrap: wrap; align-items: center; gap: 8px }
   .live { top: 8px; bottom: auto; border-radius: var(--round) }
-  .split { grid-template-columns: minmax(0, 1fr) } main { padding: 16px } .args th { width: 110px } .split > .list { max-height: 40vh; overflow: auto }
+  .split { grid-template-columns: minmax(0, 1fr) } main { padding: 16px } .args th { width: 110px } .argument { grid-template-columns: minmax(0, 1fr) } .split > .list { max-height: 40vh; overflow: auto }
 }
 `

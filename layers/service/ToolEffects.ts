@@ -2,6 +2,7 @@
  * The tools of a service, what its policy says of them, and tools that others run. A service without MCP servers has none of which
  * anything could be accepted.
  */
+import type { Schema } from "effect"
 import { Effect, Option, Result } from "effect"
 import { Digest } from "effect/crypto"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
@@ -53,6 +54,7 @@ export const list = serve(
         on_loss: isDispatched(spec) && !spec.transactional ? onLossOf(spec) : ("again" as const),
         timeout_ms: spec.timeout_ms,
         capabilities: spec.capabilities,
+        input_schema: spec.input_schema as Schema.JsonObject,
         agents: agents
           .filter(({ tools }) => [...tools.values()].some((each) => each.key === key))
           .map(({ spec }) => spec.name),

@@ -12,6 +12,7 @@ import { ToolListing } from "../tool/Registry.ts"
 import { SideEffects, ToolCategory } from "../tool/SideEffects.ts"
 import { OnLoss } from "../tool/ToolSpec.ts"
 import { AgentName } from "../value/Ids.ts"
+import { JsonObject } from "../value/JsonObject.ts"
 import { operation } from "./Operation.ts"
 
 const Tool = Schema.Struct({
@@ -39,6 +40,8 @@ const Tool = Schema.Struct({
   timeout_ms: Schema.Int,
   /** The capabilities that an agent must have for it. */
   capabilities: Schema.Array(Schema.String),
+  /** JSON Schema of a call's arguments. */
+  input_schema: JsonObject,
   /** The agents that have it. */
   agents: Schema.Array(AgentName)
 }).annotate({ identifier: "Tool" })

@@ -88,16 +88,30 @@ for (const [name, store] of stores) {
           const changed = await ask()
           await page.goto(`/console/inbox/${changed.id}`)
           await page.getByText("Change and run …").click()
+          await page.getByRole("link", { name: "Change them as JSON" }).click()
           const box = page.getByLabel("All arguments, as JSON. They are checked again.")
           const proposed = await box.inputValue()
+          const preview = page.getByRole("button", { name: "Show the changes" })
           await box.fill(proposed.replace("}", ""))
-          await page.getByRole("button", { name: "Change and run" }).click()
+          await preview.click()
           await page.getByText("The arguments are not JSON that can be read").waitFor()
           assert.strictEqual(await box.inputValue(), proposed.replace("}", ""))
           // What was refused is on this page alone.
           assert.strictEqual(await page.getByRole("status").count(), 0)
-          await box.fill(proposed.replace("249.00", "124.50"))
-          await page.getByRole("button", { name: "Change and run" }).click()
+          await page.getByRole("link", { name: "Change them in fields" }).click()
+          await page.getByText("Change and run …").click()
+          await preview.click()
+          await page.getByText("Nothing was changed. Approve it").waitFor()
+          const amount = page.getByRole("textbox", { name: "amount" })
+          await amount.fill("124.50")
+          await preview.click()
+          await page.getByText("“249.00”").waitFor()
+          assert.deepStrictEqual(await faults(page), [])
+          await page.getByRole("button", { name: "Change more" }).click()
+          assert.strictEqual(await amount.inputValue(), "124.50")
+          assert.deepStrictEqual(await faults(page), [])
+          await preview.click()
+          await page.getByRole("button", { name: "Run it so" }).click()
           await page.getByText("changed and approved by boss").waitFor()
           await troupe.result(changed.run)
           await page.goto(`/console/runs/${changed.run}`)
@@ -140,9 +154,9 @@ describe("keys", () => {
       await page.waitForLoadState()
       await press(at_second, "j")
       await press(/^decision$/, "a")
-      await press(/^arguments$/, "m")
+      await press(/^argument\/order$/, "m")
       // A key in a field is a letter.
-      await press(/^arguments$/, "a", "d", "?")
+      await press(/^argument\/order$/, "a", "d", "?")
       await page.reload()
       await press(/^reason$/, "d")
       await page.reload()
@@ -184,6 +198,7 @@ describe("every page", () => {
             `/conversations/${conversation}`,
             "/inbox",
             `/inbox/${id}`,
+            `/inbox/${id}?as=json`,
             "/runs",
             `/runs/${run}`
           ]
@@ -194,6 +209,10 @@ describe("every page", () => {
             await signIn(page, "olga")
             for (const path of paths) {
               await page.goto(`/console${path}`)
+              // What is closed is not looked at.
+              await page.evaluate(
+                'for (const each of document.querySelectorAll("details")) each.open = true'
+              )
               assert.deepStrictEqual(await faults(page), [], `${colorScheme} ${path}`)
               for (const width of [320, 860, 1_280, 2_560]) {
                 await page.setViewportSize({ width, height: 800 })

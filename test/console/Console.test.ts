@@ -366,8 +366,9 @@ describe("texts of models, tools and people", () => {
       const { text } = await olga.get(`/console/inbox/${id}`)
       assert.include(text, "‹U+202E›gnirts")
       // What the box has is the same arguments.
+      const { text: edited } = await olga.get(`/console/inbox/${id}?as=json`)
       const box =
-        /<textarea[^>]*name="arguments"[^>]*>\n([\s\S]*?)<\/textarea>/.exec(text)?.[1] ?? ""
+        /<textarea[^>]*name="arguments"[^>]*>\n([\s\S]*?)<\/textarea>/.exec(edited)?.[1] ?? ""
       const typed = box
         .replaceAll("&quot;", '"')
         .replaceAll("&lt;", "<")

@@ -197,11 +197,15 @@ describe("the console", () => {
     const approval = await troupe.approval(id)
     const answers = (more: Partial<Approval>) =>
       [
-        ...documentOf(questionPage(view, { items: [] }, { ...approval, ...more }, [])).matchAll(
-          /name="decision" value="(\w+)"/g
-        )
+        ...documentOf(
+          questionPage(
+            view,
+            { items: [] },
+            { approval: { ...approval, ...more }, editor: { json: "{}" }, entries: [] }
+          )
+        ).matchAll(/name="decision" value="(\w+)"/g)
       ].map(([, decision]) => decision)
-    assert.deepStrictEqual(answers({}), ["approve", "deny", "request_revision", "modify"])
+    assert.deepStrictEqual(answers({}), ["approve", "deny", "request_revision", "preview"])
     assert.deepStrictEqual(answers({ altered: true }), ["deny"])
     assert.deepStrictEqual(answers({ quarantined: true }), [])
     assert.deepStrictEqual(answers({ client: {} }), [])

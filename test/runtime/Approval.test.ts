@@ -166,7 +166,7 @@ describe("a call that needs an approval", () => {
       )
       assert.strictEqual(refused._tag, "InvalidInput")
       if (refused._tag !== "InvalidInput") return
-      assert.strictEqual(refused.field, "decision.arguments")
+      assert.strictEqual(refused.field, "decision.arguments.n")
       assert.include(refused.message, '["n"]')
       assert.strictEqual((yield* H.pending).length, 1)
       yield* H.decide(approval, { _tag: "Modify", arguments: { n: 1 } })

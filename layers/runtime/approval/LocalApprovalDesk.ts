@@ -34,7 +34,7 @@ import { truncateUnits, isBeyondBytes } from "../../../src/value/CutText.ts"
 import { bounds_result, readJsonValue } from "../../../src/value/BoundedJson.ts"
 import type { Outcome } from "../../../src/run/RunEvent.ts"
 import { jsonSchemaCheck } from "../../../src/tool/ToolCodec.ts"
-import { refusalText } from "../../../src/schema/SchemaIssues.ts"
+import { refusalPath, refusalText } from "../../../src/schema/SchemaIssues.ts"
 import { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
 import { ApprovalRecords } from "../../../services/ApprovalRecords.ts"
@@ -155,15 +155,18 @@ const recordOf = Effect.fnUntraced(function* (
 })
 
 /** What the tool of the question says to arguments in the place of its own; undefined = it reads them, or is not here. */
-const unfitText = (
+const unfitArguments = (
   { agents }: Services,
   { payload: { agent_name }, tool_key }: Approval,
   given: unknown
-): string | undefined => {
+): InvalidInput | undefined => {
   for (const tool of agents.get(agent_name)?.tools.values() ?? []) {
     if (tool.key !== tool_key) continue
     const read = callCatching(tool.decode, given, undefined, Exit.die)
-    return Exit.isSuccess(read) ? undefined : invalidToolArguments(tool, given, read).message
+    if (Exit.isSuccess(read)) return undefined
+    const path = refusalPath(Cause.squash(read.cause))
+    const { message: reason } = invalidToolArguments(tool, given, read)
+    return new InvalidInput({ field: ["decision", "arguments", ...path].join("."), reason })
   }
   return undefined
 }
@@ -178,10 +181,8 @@ const failIfUnfit = (
   decision: Decision
 ): Effect.Effect<void, InvalidInput> => {
   if (decision._tag !== "Modify" || record.status !== "pending") return Effect.void
-  const message = unfitText(services, record, decision.arguments)
-  return message === undefined
-    ? Effect.void
-    : Effect.fail(new InvalidInput({ field: "decision.arguments", reason: message }))
+  const unfit = unfitArguments(services, record, decision.arguments)
+  return unfit === undefined ? Effect.void : Effect.fail(unfit)
 }
 
 const decideRecord = Effect.fnUntraced(function* (
