@@ -12,7 +12,7 @@ import type { StoreError } from "./StoreError.ts"
 export interface CostQuery {
   /** Whose costs. */
   readonly tenant: Tenant
-  /** What each sum is of: a tenant, agent, model, run, tool or trace. */
+  /** What each sum is of: a tenant, agent, model, run, tool, trace or day. */
   readonly by: CostGroup
   /** Only costs that were journaled at or after `from` and before `to`, in ms since 1970. */
   readonly from?: number | undefined

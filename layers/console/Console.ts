@@ -10,6 +10,8 @@ import { After } from "../../src/operation/Page.ts"
 import { defined } from "../../src/value/PlainObject.ts"
 import { operations } from "../service/ServiceOperations.ts"
 import { apiLine, jsonFile } from "./ApiLine.ts"
+import { files } from "./ListFiles.ts"
+import { runQuery } from "./ListQueries.ts"
 import { keyScript } from "./Keys.ts"
 import { followScript } from "./Following.ts"
 import { following, markOfWaiting, waitingNow } from "./FollowRoutes.ts"
@@ -26,7 +28,6 @@ import {
   fieldsOf,
   html,
   nothingHere,
-  page_max,
   pathOf,
   perform,
   queryOf,
@@ -48,20 +49,11 @@ const now = signedPage(
 
 const runs = signedPage(
   Effect.fnUntraced(function* (asked: Asked) {
-    const given = queryOf(asked, ["after", "status"])
-    const query = yield* decoded(
-      Schema.Struct({
-        after: RunOperations.list.query.fields.after,
-        status: RunOperations.list.query.fields.status
-      }),
-      given,
-      nothingHere
-    )
-    const input = { ...query, limit: page_max }
-    const found = yield* perform(operations.runs, input, asked)
+    const query = yield* runQuery(asked)
+    const found = yield* perform(operations.runs, query, asked)
     return runsPage(asked.view, {
       ...found,
-      line: apiLine(asked, RunOperations.list, input),
+      line: apiLine(asked, RunOperations.list, query),
       ...(query.status === undefined ? undefined : { status: query.status })
     })
   })
@@ -179,6 +171,7 @@ export const pages: ReadonlyArray<Page> = [
   { method: "GET", path: "/console/runs/:id/events.json", answer: events },
   { method: "POST", path: "/console/runs/:id/cancel", answer: cancel },
   ...questions,
+  ...files,
   ...following,
   ...repairs,
   ...conversations,

@@ -2,38 +2,34 @@
 import { Effect, Schema } from "effect"
 import * as ApprovalOperations from "../../src/operation/ApprovalOperations.ts"
 import * as CostOperations from "../../src/operation/CostOperations.ts"
-import { defined } from "../../src/value/PlainObject.ts"
 import { operations } from "../service/ServiceOperations.ts"
 import { apiLine } from "./ApiLine.ts"
-import { agentsPage, costsPage, groups, spans, switchPage } from "./GovernPages.ts"
-import { decisionsPage, insightsPage, settled } from "./RegisterPages.ts"
+import { costsPage } from "./CostPages.ts"
+import { agentsPage, switchPage } from "./GovernPages.ts"
+import { costQuery, decisionQuery } from "./ListQueries.ts"
+import { decisionsPage, insightsPage } from "./RegisterPages.ts"
 import { policyPage, toolsPage } from "./RulePages.ts"
 import { may } from "./Shell.ts"
 import type { Asked, Page } from "./SignedPages.ts"
 import { decoded, nothingHere, page_max, perform, queryOf, signedPage, to } from "./SignedPages.ts"
 
-const day_ms = 86_400_000
+/** The days of a year, and more: all of the longest time that the page of costs offers. */
+const days_max = 400
 
 const agents = signedPage((asked) =>
   Effect.map(perform(operations.agents, {}, asked), ({ items }) => agentsPage(asked.view, items))
 )
 
-const CostQuery = Schema.Struct({
-  by: Schema.optionalKey(Schema.Literals(groups)),
-  days: Schema.optionalKey(Schema.Literals(spans.map(String))),
-  after: CostOperations.list.query.fields.after
-})
-
 const costs = signedPage(
   Effect.fnUntraced(function* (asked: Asked) {
-    const given = queryOf(asked, ["after", "by", "days"])
-    const { after, by = "agent", days = "30" } = yield* decoded(CostQuery, given, nothingHere)
-    const from = Math.max(0, asked.view.now - Number(days) * day_ms)
-    const query = { by, from, limit: page_max, ...defined({ after }) }
+    const { chosen, query } = yield* costQuery(asked)
     const found = yield* perform(operations.costs, query, asked)
+    const { after: _, ...all } = query
+    const days = { ...all, by: "day", limit: days_max } as const
+    const { items: byDay } = yield* perform(operations.costs, days, asked)
     const { items: budgets } = yield* perform(operations.budgets, { limit: page_max }, asked)
     const line = apiLine(asked, CostOperations.list, query)
-    return costsPage(asked.view, { ...found, budgets, by, days: Number(days), line })
+    return costsPage(asked.view, { ...found, budgets, byDay, chosen, from: query.from, line })
   })
 )
 
@@ -51,50 +47,9 @@ const turn = signedPage(
   })
 )
 
-const Day = Schema.String.check(Schema.isPattern(/^\d{4}-\d{2}-\d{2}$/))
-
-const DecisionQuery = Schema.Struct({
-  status: Schema.optionalKey(Schema.Literals(settled)),
-  from: Schema.optionalKey(Day),
-  until: Schema.optionalKey(Day),
-  tool: Schema.optionalKey(Schema.String),
-  agent: Schema.optionalKey(Schema.String),
-  decided_by: Schema.optionalKey(Schema.String),
-  decision: Schema.optionalKey(Schema.String),
-  after: Schema.optionalKey(Schema.String)
-})
-
-const unfit = {
-  status: 422,
-  title: "No such filter",
-  detail:
-    "A filter of the register does not fit. Go back, and look at the agent's name and the days."
-}
-
-const dayOf = (day: string | undefined) =>
-  day === undefined ? undefined : Date.parse(`${day}T00:00:00Z`)
-
 const decisions = signedPage(
   Effect.fnUntraced(function* (asked: Asked) {
-    const given = queryOf(asked, Object.keys(DecisionQuery.fields))
-    const { after, ...rest } = yield* decoded(DecisionQuery, given, unfit)
-    const filters = { status: "decided", ...rest } as const
-    const { from, until, ...others } = filters
-    const end = dayOf(until)
-    const query = yield* decoded(
-      ApprovalOperations.list.query,
-      {
-        ...others,
-        ...defined({
-          after,
-          requested_from: dayOf(from),
-          requested_to: end === undefined ? undefined : end + day_ms
-        }),
-        order: "newest",
-        limit: page_max
-      },
-      unfit
-    )
+    const { filters, query } = yield* decisionQuery(asked)
     const found = yield* perform(operations.approvals, query, asked)
     const line = apiLine(asked, ApprovalOperations.list, query)
     return decisionsPage(asked.view, { ...found, filters, line })

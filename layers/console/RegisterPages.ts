@@ -6,10 +6,11 @@ import type * as ApprovalOperations from "../../src/operation/ApprovalOperations
 import type { OutputOf } from "../../src/operation/Operation.ts"
 import { cutText } from "../../src/value/CutText.ts"
 import { apiPart } from "./ApiLine.ts"
+import { chartLegend, columnChart, daysBetween } from "./Charts.ts"
 import type { Child, Html } from "./Html.ts"
 import { element } from "./Html.ts"
 import type { View } from "./Shell.ts"
-import { choices, emptyList, nextPage, page, table } from "./Shell.ts"
+import { choices, downloads, emptyList, nextPage, page, table } from "./Shell.ts"
 import { duration, moment, shortId } from "./Words.ts"
 
 /** The rows of the page of insights. */
@@ -167,6 +168,10 @@ export const decisionsPage = (
             "Older ones may be."
           ),
     nextPage(next),
+    downloads(
+      href({ ...filters }).replace("/decisions?", "/decisions.csv?"),
+      href({ ...filters }).replace("/decisions?", "/decisions.json?")
+    ),
     apiPart(line)
   )
 }
@@ -196,6 +201,70 @@ const insightRow = (insight: ApprovalInsight): Html => {
   )
 }
 
+/** What became of questions, from the foot of a column up. */
+const outcomes = [
+  ["approve", "good", "approved"],
+  ["modify", "tool", "changed and approved"],
+  ["request_revision", "person", "sent back"],
+  ["deny", "bad", "denied"],
+  ["pending", "quiet", "waits, expired or cancelled"]
+] as const
+
+/** The shortest time that a picture of days has, in ms: two weeks. */
+const days_min = 1_209_600_000
+
+const dayPicture = (insights: ReadonlyArray<ApprovalInsight>, now: number): Child => {
+  const days = new Map(insights.map((each) => [each.key, each]))
+  const [first] = insights
+  const from = Math.min(now - days_min, first === undefined ? now : Date.parse(first.key))
+  return [
+    chartLegend(outcomes.map(([, kind, word]) => [kind, word])),
+    columnChart(
+      "Questions each day (UTC)",
+      daysBetween(from, now).map((day) => {
+        const found = days.get(day)
+        if (found === undefined) return { name: day.slice(5), says: `${day}: none`, parts: [] }
+        const { cancelled, expired, pending } = found
+        const counts = { ...found, pending: pending + expired + cancelled }
+        const said = outcomes.filter(([name]) => counts[name] > 0)
+        return {
+          name: day.slice(5),
+          says: `${day}: ${said.map(([name, , word]) => `${counts[name]} ${word}`).join(", ")}`,
+          parts: outcomes.map(([name, kind]) => ({ kind, value: counts[name] }))
+        }
+      })
+    )
+  ]
+}
+
+const insightPart = (
+  view: View,
+  by: InsightGroup,
+  items: ReadonlyArray<ApprovalInsight>
+): Child => {
+  const columns = [
+    by,
+    "Asked",
+    "Approved",
+    "Changed",
+    "Sent back",
+    "Denied",
+    "Expired",
+    "Cancelled",
+    "Waits",
+    "Approved as asked",
+    "Half waited up to"
+  ]
+  // The last days, or those with the most questions.
+  const shown = by === "day" ? items.slice(-insights_max) : items.slice(0, insights_max)
+  return [
+    by === "day" && dayPicture(items, view.now),
+    table(columns, shown.map(insightRow), 1),
+    items.length > insights_max &&
+      element("p", { class: "quiet" }, `and ${items.length - insights_max} more, which the API has`)
+  ]
+}
+
 /** How questions went, those that were asked last. */
 export const insightsPage = (view: View, { by, is_cut, items, line }: Insights): Html =>
   page(
@@ -221,27 +290,6 @@ export const insightsPage = (view: View, { by, is_cut, items, line }: Insights):
     ),
     items.length === 0
       ? emptyList("No question was asked yet.", "What was answered, and how fast, stands here.")
-      : table(
-          [
-            by,
-            "Asked",
-            "Approved",
-            "Changed",
-            "Sent back",
-            "Denied",
-            "Expired",
-            "Cancelled",
-            "Waits",
-            "Approved as asked",
-            "Half waited up to"
-          ],
-          items.slice(0, insights_max).map(insightRow)
-        ),
-    items.length > insights_max &&
-      element(
-        "p",
-        { class: "quiet" },
-        `and ${items.length - insights_max} more, which the API has`
-      ),
+      : insightPart(view, by, items),
     apiPart(line)
   )

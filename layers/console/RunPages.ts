@@ -10,7 +10,7 @@ import type { Child, Html, ShownJson } from "./Html.ts"
 import { boundedJson, element } from "./Html.ts"
 import { spansOf } from "./WorkSpans.ts"
 import type { View } from "./Shell.ts"
-import { emptyList, fact, form, may, nextPage, page, table } from "./Shell.ts"
+import { downloads, emptyList, fact, form, may, nextPage, page, table } from "./Shell.ts"
 import { waterfall } from "./Waterfall.ts"
 import { clock, moment, shortId } from "./Words.ts"
 
@@ -76,6 +76,7 @@ const runRow = (
 export const runsPage = (view: View, { items, line, next_after, status }: Runs): Html => {
   const more = new URLSearchParams(next_after === undefined ? {} : { after: next_after })
   if (status !== undefined) more.set("status", status)
+  const chosen = status === undefined ? "" : `?status=${status}`
   return page(
     view,
     { title: "Runs", current: "/runs" },
@@ -87,6 +88,7 @@ export const runsPage = (view: View, { items, line, next_after, status }: Runs):
           items.map((each) => runRow(view, each))
         ),
     nextPage(next_after === undefined ? undefined : `${view.path}/runs?${more}`),
+    downloads(`${view.path}/runs.csv${chosen}`, `${view.path}/runs.json${chosen}`),
     apiPart(line)
   )
 }

@@ -182,8 +182,12 @@ export const typedText = (text: string | undefined): Child =>
     element("pre", { tabindex: 0 }, text)
   ]
 
-/** A table with the names of its columns. */
-export const table = (columns: ReadonlyArray<string>, rows: ReadonlyArray<Html>): Html =>
+/** A table with the names of its columns, which are numbers from one of them on. */
+export const table = (
+  columns: ReadonlyArray<string>,
+  rows: ReadonlyArray<Html>,
+  numbersFrom = Infinity
+): Html =>
   element(
     "div",
     { class: "panel scroll" },
@@ -196,7 +200,9 @@ export const table = (columns: ReadonlyArray<string>, rows: ReadonlyArray<Html>)
         element(
           "tr",
           {},
-          columns.map((name) => element("th", { scope: "col" }, name))
+          columns.map((name, at) =>
+            element("th", { scope: "col", class: at < numbersFrom ? undefined : "num" }, name)
+          )
         )
       ),
       element("tbody", {}, rows)
@@ -235,6 +241,15 @@ export const choices = <A extends string | number>(
         wordOf(each)
       )
     )
+  )
+
+/** A list as files. */
+export const downloads = (csv: string, json: string): Html =>
+  element(
+    "p",
+    { class: "more legend" },
+    element("a", { href: csv, download: true }, "CSV file"),
+    element("a", { href: json, download: true }, "JSON file")
   )
 
 /** A link to the page that follows, if there is one. */

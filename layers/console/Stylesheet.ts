@@ -74,7 +74,7 @@ main > details { margin-bottom: 12px } .talk, .talk-messages { max-width: 860px 
 .chain li:last-child::before { background: var(--wait) }
 table { border-collapse: collapse; width: 100% } thead th { font-size: 12px; color: var(--quiet) }
 th { text-align: left; font-weight: 600; padding: 6px 12px } th, td { border-bottom: 1px solid var(--line) }
-td { padding: 7px 12px; vertical-align: top } tr:last-child > * { border-bottom: 0 } td.num { text-align: right; white-space: nowrap }
+td { padding: 7px 12px; vertical-align: top } tr:last-child > * { border-bottom: 0 } th.num, td.num { text-align: right } td.num { white-space: nowrap }
 td.wide { min-width: 240px; overflow-wrap: anywhere } tr:target { background: var(--accent-ground) }
 .args th { width: 170px; vertical-align: top; font: 12.5px/1.6 var(--mono); color: var(--quiet) } .args th, .args td { border: 0; padding: 5px 12px 5px 0; overflow-wrap: anywhere }
 .args code { white-space: pre-wrap } del { color: var(--bad); background: var(--bad-ground) } ins { color: var(--good); background: var(--good-ground); text-decoration: none }
@@ -110,6 +110,9 @@ dialog::backdrop { background: rgb(0 0 0 / 35%) } .keys { display: grid; grid-te
 svg text { font: 12px system-ui, "Liberation Sans", sans-serif; fill: var(--ink) } svg .t { fill: var(--quiet); font-size: 11px }
 svg .end { text-anchor: end } svg .middle { text-anchor: middle } svg .hit { fill: transparent } svg .row:hover .hit { fill: var(--sunken) }
 svg .model { fill: var(--model) } svg .tool { fill: var(--tool) } svg .person { fill: var(--person) } svg .open { opacity: .5 }
+svg .good { fill: var(--good) } svg .bad { fill: var(--bad) } svg .quiet { fill: var(--edge) } svg .grid { stroke: var(--line) }
+.chart { overflow-x: auto; border: 1px solid var(--line); border-radius: var(--round); background: var(--raised); padding: 12px; margin: 8px 0 } .chart svg { width: 100%; min-width: 720px; height: auto; display: block }
+svg g:hover > .hit { fill: var(--sunken) } .behind > summary { cursor: pointer; color: var(--accent) } .behind > summary + * { margin-top: 8px } main > h2 { margin: 16px 0 8px } .chart.newest { direction: rtl } .chart svg { direction: ltr }
 svg .fold { fill: var(--sunken); stroke: var(--line) }
 @media (max-width: 860px) {
   body { grid-template-columns: minmax(0, 1fr); grid-template-rows: auto 1fr } nav { position: static; height: auto; flex-flow: row wrap; align-items: center }

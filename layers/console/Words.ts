@@ -26,7 +26,8 @@ export const duration = (ms: number): string => {
 /** The last moment that has a date in JavaScript; the first one is as far before 1970. */
 const time_max = 8_640_000_000_000_000
 
-const isoOf = (at: number): string =>
+/** The moment as a text, such as `2026-11-30T14:18:43.000Z`. */
+export const isoOf = (at: number): string =>
   new Date(Math.max(-time_max, Math.min(at, time_max))).toISOString()
 
 /** A moment beside now, with the whole time where a mouse rests on it. Times are in ms since 1970. */

@@ -3,6 +3,7 @@
  */
 import { BigDecimal, Effect, Layer } from "effect"
 import { parseDecimal, decimalText } from "../../src/value/Decimal.ts"
+import { dayOf } from "../../src/value/Times.ts"
 import type { CostTotal } from "../../src/cost/TurnCost.ts"
 import type { CostQuery } from "../../services/CostLedger.ts"
 import { CostLedger } from "../../services/CostLedger.ts"
@@ -30,6 +31,8 @@ const groupOf = (
       return entry.by?.tool
     case "trace":
       return traceOf(store, entry)
+    case "day":
+      return dayOf(entry.at)
   }
 }
 

@@ -4,14 +4,18 @@
  */
 import { Schema } from "effect"
 import { defined } from "../value/PlainObject.ts"
+import { dayOf } from "../value/Times.ts"
 import type { Approval } from "./Approval.ts"
 import { decisionNames } from "./Approval.ts"
 
-/** What questions are counted by. `person`: who answered; what nobody answered is not counted. */
-export const InsightGroup = Schema.Literals(["tool", "agent", "person"])
+/**
+ * What questions are counted by. `person`: who answered; what nobody answered is not counted. `day`: when they were asked, a day in
+ * UTC such as `2026-11-30`.
+ */
+export const InsightGroup = Schema.Literals(["tool", "agent", "person", "day"])
 export type InsightGroup = typeof InsightGroup.Type
 
-/** The questions of one tool, agent or person. Each is counted once beside `asked`. */
+/** The questions of one tool, agent, person or day. Each is counted once beside `asked`. */
 export const ApprovalInsight = Schema.Struct({
   key: Schema.String,
   asked: Schema.Int,
@@ -29,10 +33,11 @@ export interface ApprovalInsight extends Schema.Schema.Type<typeof ApprovalInsig
 
 const keyOf = (
   by: InsightGroup,
-  { decided_by, decision, payload }: Approval
+  { decided_by, decision, payload, requested_at }: Approval
 ): string | undefined => {
   if (by === "tool") return payload.tool_name
   if (by === "agent") return payload.agent_name
+  if (by === "day") return dayOf(requested_at)
   // Of a cancelled one it is who cancelled its run.
   return decision === undefined ? undefined : decided_by
 }
@@ -67,7 +72,7 @@ const insightOf = (key: string, approvals: ReadonlyArray<Approval>): ApprovalIns
   }
 }
 
-/** The counts of these questions, those with the most questions first. */
+/** The counts of these questions, those with the most questions first; days one after the other. */
 export const insightsOf = (
   by: InsightGroup,
   approvals: ReadonlyArray<Approval>
@@ -75,6 +80,6 @@ export const insightsOf = (
   const groups = Map.groupBy(approvals, (each) => keyOf(by, each))
   groups.delete(undefined)
   return Array.from(groups, ([key = "", all]) => insightOf(key, all)).toSorted(
-    (a, b) => b.asked - a.asked || (a.key < b.key ? -1 : 1)
+    (a, b) => (by === "day" ? 0 : b.asked - a.asked) || (a.key < b.key ? -1 : 1)
   )
 }

@@ -57,8 +57,19 @@ export class Unpriced extends Schema.Opaque<Unpriced>()(
 export const TurnCost = Schema.Union([Priced, Unpriced])
 export type TurnCost = typeof TurnCost.Type
 
-/** `tool`: only what the bodies of tools spent on models; turns of agents have no tool. */
-export const CostGroup = Schema.Literals(["tenant", "agent", "model", "run", "tool", "trace"])
+/**
+ * `tool`: only what the bodies of tools spent on models; turns of agents have no tool. `day`: a day in UTC, such as `2026-11-30`;
+ * one without costs has no sum.
+ */
+export const CostGroup = Schema.Literals([
+  "tenant",
+  "agent",
+  "model",
+  "run",
+  "tool",
+  "trace",
+  "day"
+])
 export type CostGroup = typeof CostGroup.Type
 
 /** A sum in one currency; currencies are never added together. */
@@ -71,7 +82,7 @@ const CurrencySum = Schema.Struct({
 
 /** The sum of one group. Counts turns that were made with a price table, priced or not. */
 export const CostTotal = Schema.Struct({
-  /** The tenant, agent, model, run id, tool's plain name or trace id. */
+  /** The tenant, agent, model, run id, tool's plain name, trace id or day. */
   key: Schema.String,
   /** By currency; exact decimals as text. Empty where nothing had a price. */
   amounts: Schema.Array(CurrencySum),

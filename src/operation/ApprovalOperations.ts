@@ -49,7 +49,7 @@ export const insights = operation({
     is_cut: Schema.optionalKey(Schema.Literal(true))
   }),
   right: "inspect",
-  summary: "How the last 2,000 approvals went, by tool, agent or person"
+  summary: "How the last 2,000 approvals went, by tool, agent, person or day"
 })
 
 export const get = operation({

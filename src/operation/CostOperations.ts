@@ -21,7 +21,7 @@ export const list = operation({
   }),
   right: "inspect",
   gives: "items",
-  summary: "What models cost, by agent, model, run, tool or trace"
+  summary: "What models cost, by agent, model, run, tool, trace or day"
 })
 
 export const budgets = operation({

@@ -77,3 +77,10 @@ export const isExistingTime = (text: string): boolean => {
     day.toISOString().startsWith(date)
   )
 }
+
+/** The first and last moments of days with four digits of a year, in ms since 1970. */
+const [day_first, day_last] = [-62_167_219_200_000, 253_402_300_799_999]
+
+/** The day of a moment in UTC, such as `2026-11-30`. */
+export const dayOf = (at: number): string =>
+  new Date(Math.max(day_first, Math.min(at, day_last))).toISOString().slice(0, 10)

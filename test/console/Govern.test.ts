@@ -63,10 +63,10 @@ describe("costs", () => {
         assert.isAtLeast(costs.length, 1)
         const { text } = await vera.get("/console/costs")
         for (const { key, turns } of costs) {
-          assert.include(text, `<td>${key}</td>`)
-          assert.include(text, `<td>${turns}</td>`)
+          assert.include(text, `agent=${key}">${key}</a></td>`)
+          assert.include(text, `<td class="num">${turns}</td>`)
         }
-        assert.match(text, /<td>[\d.]+ EUR<\/td>/)
+        assert.match(text, /<td class="num">[\d.]+ EUR<\/td>/)
         assert.include(text, "3 of 5 calls")
         assert.include(
           (await vera.get("/console/costs?by=run&days=1")).text,

@@ -179,6 +179,15 @@ const listTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       assert.strictEqual(yield* within(at, at + 1), 1)
       assert.strictEqual(yield* within(at + 1), 0)
       assert.strictEqual(yield* within(undefined, at), 0)
+      // Its day is that of UTC, wherever the store is.
+      const day = new Date(at).toISOString().slice(0, 10)
+      const days = (query: Partial<CostQuery> = {}) =>
+        Effect.map(ledger.totals({ tenant, by: "day", limit: 500, ...query }), (totals) =>
+          totals.map(({ amounts, key }) => [key, amounts])
+        )
+      assert.deepStrictEqual(yield* days(), [[day, amounts("1")]])
+      assert.deepStrictEqual(yield* days({ after: day }), [])
+      assert.deepStrictEqual(yield* days({ agent: analyst }), [])
     })
   )
 }

@@ -39,7 +39,8 @@ const keys: Record<CostGroup, string> = {
   model: `c.model COLLATE "C"`,
   run: `c.run_id::text COLLATE "C"`,
   tool: `c.tool COLLATE "C"`,
-  trace: `(${trace}) COLLATE "C"`
+  trace: `(${trace}) COLLATE "C"`,
+  day: `to_char(to_timestamp(c.at / 86400000 * 86400) AT TIME ZONE 'UTC', 'YYYY-MM-DD') COLLATE "C"`
 }
 
 const filter = `c.tenant = $1::text
