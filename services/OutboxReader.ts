@@ -17,6 +17,10 @@ export interface DeadLetterQuery {
   readonly tenant: Tenant
   /** The topic whose handler failed. Absent = any. */
   readonly handler_name?: string | undefined
+  /** The key of the message. Absent = any. */
+  readonly key?: string | undefined
+  /** What the last failure begins with. Absent = any. */
+  readonly error?: string | undefined
   /** Letters that became dead at or after `dead_from` and at or before `dead_to`, in ms since 1970. */
   readonly dead_from?: number | undefined
   /** Absent = up to now. */
@@ -35,6 +39,8 @@ export class OutboxReader extends Context.Service<
   {
     /** Newest first. */
     deadLetters(query: DeadLetterQuery): Effect.Effect<ReadonlyArray<DeadLetter>, StoreError>
+    /** The ids of the letters that match, in the same order; here the limit is at most 10,001. */
+    matching(query: DeadLetterQuery): Effect.Effect<ReadonlyArray<MessageId>, StoreError>
     /** One letter. Fails with DeadLetterNotFound if the tenant has none with this id. */
     deadLetter(
       tenant: Tenant,

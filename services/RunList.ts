@@ -20,8 +20,8 @@ export interface RunQuery {
    * handed over before; or by an agent that the run has handed the conversation over to, even if that agent has handed it on.
    */
   readonly agent?: AgentName | undefined
-  /** Never matches a run in quarantine, because its status is not known. */
-  readonly status?: RunStatus | undefined
+  /** `open`: any run that is not over. Never matches a run in quarantine, because its status is not known. */
+  readonly status?: RunStatus | "open" | undefined
   /** What they wait for. Absent = for anything or nothing. */
   readonly waiting?: WaitingFor | undefined
   /** Runs whose message was accepted at or after `created_from` and before `created_to`, in ms since 1970. */
@@ -40,7 +40,15 @@ export interface UnknownQuery {
   readonly tenant: Tenant
   /** Only calls of these runs, at most 500; absent = calls of all runs. */
   readonly runs?: ReadonlyArray<RunId> | undefined
-  /** At most 500. */
+  /** Only calls of this tool, by the name that the model called. Absent = calls of all tools. */
+  readonly tool?: string | undefined
+  /** Only calls whose `agent` this is. Absent = calls of all agents. */
+  readonly agent?: AgentName | undefined
+  /** Only calls that became unknown before this moment, in ms since 1970. Absent = up to now. */
+  readonly since_to?: number | undefined
+  /** Continue after this call, which may be settled by now. */
+  readonly after?: Pick<UnknownCall, "since" | "run_id" | "call"> | undefined
+  /** At most 10,001. */
   readonly limit: number
 }
 
@@ -85,6 +93,8 @@ export class RunList extends Context.Service<
      * listed as a `pending` run.
      */
     list(query: RunQuery): Effect.Effect<ReadonlyArray<RunItem>, StoreError>
+    /** The ids of the runs that match, in the same order; here the limit is at most 10,001. */
+    matching(query: RunQuery): Effect.Effect<ReadonlyArray<RunId>, StoreError>
     /** Calls whose outcome is unknown and that wait for an operator, oldest first. */
     unknown(query: UnknownQuery): Effect.Effect<ReadonlyArray<UnknownCall>, StoreError>
     /** Numbers for metrics. */

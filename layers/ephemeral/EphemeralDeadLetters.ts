@@ -10,16 +10,21 @@ import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import { dispatched_topic } from "../../services/TaskStore.ts"
 import type { DeadLetter, DeadLetterStatus } from "../../src/delivery/OutboxMessage.ts"
 import { DeadLetterNotFound, DeadLetterResolved } from "../../src/delivery/OutboxMessage.ts"
+import { bulk_max } from "../../src/operation/Page.ts"
 import type { RunId } from "../../src/value/Ids.ts"
 import type { Store } from "./EphemeralStore.ts"
 import { EphemeralStore, enqueueMessage } from "./EphemeralStore.ts"
 
 const page_max = 500
+/** One more than a bulk takes, which tells that there are more. */
+const matching_max = bulk_max + 1
 
 const matches = (letter: DeadLetter, query: DeadLetterQuery): boolean =>
   letter.tenant === query.tenant &&
   letter.status === (query.status ?? "dead") &&
   (query.handler_name === undefined || letter.handler_name === query.handler_name) &&
+  (query.key === undefined || letter.key === query.key) &&
+  (query.error === undefined || (letter.failures.at(-1)?.error.startsWith(query.error) ?? false)) &&
   letter.dead_at >= (query.dead_from ?? -Infinity) &&
   letter.dead_at <= (query.dead_to ?? Infinity)
 
@@ -33,17 +38,20 @@ const lettersBehind = (
   return at === -1 ? [] : letters.slice(at + 1)
 }
 
+/** The letters that match, newest first. */
+const found = (store: Store, query: DeadLetterQuery, most: number): ReadonlyArray<DeadLetter> =>
+  lettersBehind(
+    [...store.dead.values()].reverse().map((stored) => stored.letter),
+    query
+  )
+    .filter((letter) => matches(letter, query))
+    .slice(0, Math.min(query.limit, most))
+
 const reader = Effect.map(EphemeralStore, (store) =>
   OutboxReader.of({
-    deadLetters: (query) =>
-      Effect.sync(() =>
-        lettersBehind(
-          [...store.dead.values()].reverse().map((stored) => stored.letter),
-          query
-        )
-          .filter((letter) => matches(letter, query))
-          .slice(0, Math.min(query.limit, page_max))
-      ),
+    deadLetters: (query) => Effect.sync(() => found(store, query, page_max)),
+    matching: (query) =>
+      Effect.sync(() => found(store, query, matching_max).map(({ event_id }) => event_id)),
     deadLetter: Effect.fn("OutboxReader.deadLetter")(function* (tenant, event_id) {
       const letter = store.dead.get(event_id)?.letter
       if (letter?.tenant !== tenant) return yield* new DeadLetterNotFound({ event_id })

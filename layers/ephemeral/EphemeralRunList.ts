@@ -2,12 +2,14 @@
  * Lists of the runs of one process, for operators.
  */
 import { Effect, Layer } from "effect"
-import type { RunQuery, Standing, UnhostedQuery } from "../../services/RunList.ts"
+import type { RunQuery, Standing, UnhostedQuery, UnknownQuery } from "../../services/RunList.ts"
 import { RunList } from "../../services/RunList.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { AgentName } from "../../src/value/Ids.ts"
 import type { Need } from "../../src/run/Needs.ts"
 import { needOf } from "../../src/run/Needs.ts"
+import { bulk_max } from "../../src/operation/Page.ts"
+import type { RunStatus } from "../../src/run/RunState.ts"
 import { agentOfRun } from "../../src/run/RunState.ts"
 import type { RunItem, UnhostedWork } from "../../src/run/RunItem.ts"
 import { runItem } from "../../src/run/RunItem.ts"
@@ -16,6 +18,8 @@ import type { Store, StoredRun } from "./EphemeralStore.ts"
 import { EphemeralStore } from "./EphemeralStore.ts"
 
 const page_max = 500
+/** One more than a bulk takes, which tells that there are more. */
+const matching_max = bulk_max + 1
 const tools_max = 500
 
 /** Newest first. */
@@ -36,8 +40,22 @@ const handedTo = (run: StoredRun | undefined): ReadonlyArray<AgentName> =>
 const isOf = (store: Store, task: AgentTask, agent: AgentName): boolean =>
   agentOfRun(task) === agent || handedTo(store.runs.get(task.id)).includes(agent)
 
-const list = (store: Store, query: RunQuery): ReadonlyArray<RunItem> => {
-  const { after, agent, created_from, created_to, limit, status, tenant, waiting } = query
+const isOver = (status: RunStatus): boolean =>
+  status === "complete" || status === "failed" || status === "cancelled"
+
+const hasStatus = (run: StoredRun | undefined, status: RunQuery["status"]): boolean => {
+  if (status === undefined) return true
+  if (run?.quarantined !== undefined) return false
+  const current = run?.status ?? "pending"
+  return status === "open" ? !isOver(current) : current === status
+}
+
+/** The tasks of the runs that match, newest first, each with its run if that has begun. */
+const matching = (
+  store: Store,
+  query: RunQuery
+): ReadonlyArray<readonly [AgentTask, StoredRun | undefined]> => {
+  const { after, agent, created_from, created_to, status, tenant, waiting } = query
   const last = after === undefined ? undefined : store.tasks.get(after)?.task
   if (after !== undefined && last?.tenant !== tenant) return []
   const found: Array<[AgentTask, StoredRun | undefined]> = []
@@ -48,23 +66,28 @@ const list = (store: Store, query: RunQuery): ReadonlyArray<RunItem> => {
     if (task.created_at >= (created_to ?? Infinity)) continue
     if (last !== undefined && newer(task, last) <= 0) continue
     const run = store.runs.get(task.id)
-    const current = run?.status ?? "pending"
-    if (status !== undefined && (current !== status || run?.quarantined !== undefined)) continue
+    if (!hasStatus(run, status)) continue
     if (isWaiting(store, task, waiting)) found.push([task, run])
   }
-  return found
-    .sort(([a], [b]) => newer(a, b))
-    .slice(0, Math.min(limit, page_max))
+  return found.sort(([a], [b]) => newer(a, b))
+}
+
+const list = (store: Store, query: RunQuery): ReadonlyArray<RunItem> =>
+  matching(store, query)
+    .slice(0, Math.min(query.limit, page_max))
     .map(([task, run]) =>
       runItem(task, run?.status ?? "pending", [...(store.unknown.get(task.id)?.values() ?? [])], {
         handed_to: handedTo(run).at(-1),
         quarantined: run?.quarantined !== undefined
       })
     )
-}
 
-const older = (a: UnknownCall, b: UnknownCall): number =>
-  a.since - b.since || (a.run_id < b.run_id ? -1 : a.run_id > b.run_id ? 1 : 0)
+const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+type UnknownPlace = Pick<UnknownCall, "since" | "run_id" | "call">
+
+const older = (a: UnknownPlace, b: UnknownPlace): number =>
+  a.since - b.since || order(a.run_id, b.run_id) || order(a.call, b.call)
 
 /** The needs of a task that the asking process does not host: its agent, or otherwise the needs of its run. */
 const missingNeeds = (store: Store, { address, id }: AgentTask, hosted: ReadonlyArray<Need>) => {
@@ -96,6 +119,25 @@ const unhosted = (store: Store, { hosted, tenant }: UnhostedQuery): ReadonlyArra
   return names.slice(0, page_max).map(([, work]) => work)
 }
 
+const unknown = (store: Store, query: UnknownQuery): ReadonlyArray<UnknownCall> => {
+  const { after, agent, limit, runs, since_to, tenant, tool } = query
+  const found: Array<UnknownCall> = []
+  for (const [run, calls] of store.unknown) {
+    if (store.runs.get(run)?.tenant !== tenant) continue
+    if (runs === undefined || runs.includes(run)) found.push(...calls.values())
+  }
+  return found
+    .filter(
+      (call) =>
+        (tool === undefined || call.tool === tool) &&
+        (agent === undefined || call.agent === agent) &&
+        call.since < (since_to ?? Infinity) &&
+        (after === undefined || older(call, after) > 0)
+    )
+    .sort(older)
+    .slice(0, Math.min(limit, matching_max))
+}
+
 const standing = (store: Store): Standing => {
   const counts = new Map<string, number>()
   for (const calls of store.unknown.values()) {
@@ -120,15 +162,13 @@ const make = Effect.map(EphemeralStore, (store) =>
   RunList.of({
     list: (query) => Effect.sync(() => list(store, query)),
     unhosted: (query) => Effect.sync(() => unhosted(store, query)),
-    unknown: ({ limit, runs, tenant }) =>
-      Effect.sync(() => {
-        const found: Array<UnknownCall> = []
-        for (const [run, calls] of store.unknown) {
-          if (store.runs.get(run)?.tenant !== tenant) continue
-          if (runs === undefined || runs.includes(run)) found.push(...calls.values())
-        }
-        return found.sort(older).slice(0, Math.min(limit, page_max))
-      }),
+    matching: (query) =>
+      Effect.sync(() =>
+        matching(store, query)
+          .slice(0, Math.min(query.limit, matching_max))
+          .map(([{ id }]) => id)
+      ),
+    unknown: (query) => Effect.sync(() => unknown(store, query)),
     standing: Effect.sync(() => standing(store))
   })
 )

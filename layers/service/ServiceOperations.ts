@@ -2,6 +2,7 @@
 import * as Agents from "./AgentEffects.ts"
 import * as Approvals from "./ApprovalEffects.ts"
 import * as Authorizations from "./AuthorizationEffects.ts"
+import * as Bulks from "./BulkEffects.ts"
 import * as ClientCalls from "./ClientCallEffects.ts"
 import * as Conversations from "./ConversationEffects.ts"
 import * as Costs from "./CostEffects.ts"
@@ -30,6 +31,7 @@ export const groups = {
   costs: Costs,
   agents: Agents,
   deadLetters: DeadLetters,
+  bulk: Bulks,
   killSwitch: KillSwitches,
   quarantine: Quarantine,
   notices: Notices,

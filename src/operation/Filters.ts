@@ -89,6 +89,10 @@ export const RunFilters = Schema.Struct({
 
 export const LetterFilters = Schema.Struct({
   handler_name: Schema.optionalKey(Filter),
+  /** The key of the message. */
+  key: Schema.optionalKey(Filter),
+  /** What the last failure begins with. */
+  error: Schema.optionalKey(Filter),
   /** Only messages that became dead letters at or after `dead_from` and at or before `dead_to`, in ms since 1970. */
   dead_from: Schema.optionalKey(Moment),
   dead_to: Schema.optionalKey(Moment),

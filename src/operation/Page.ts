@@ -9,6 +9,9 @@ export const limit_default = 50
 /** How many rows a page may have: 1 to 500. */
 export const Limit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 500 }))
 
+/** How many items one bulk acts on at most. */
+export const bulk_max = 10_000
+
 /** A moment in ms since 1970, up to the last that `Date` can hold. */
 export const Moment = Schema.Int.check(
   Schema.isBetween({ minimum: 0, maximum: 8_640_000_000_000_000 })

@@ -4,6 +4,7 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import * as ApprovalOperations from "./ApprovalOperations.ts"
 import * as AuthorizationOperations from "./AuthorizationOperations.ts"
+import * as BulkOperations from "./BulkOperations.ts"
 import * as ClientCallOperations from "./ClientCallOperations.ts"
 import { ConversationsApi } from "./ConversationsApi.ts"
 import * as CostOperations from "./CostOperations.ts"
@@ -32,6 +33,7 @@ export class TroupeApi extends HttpApi.make("troupe")
     groupOf("costs", "Costs", CostOperations),
     groupOf("agents", "Agents", AgentOperations),
     groupOf("deadLetters", "Dead letters", DeadLetterOperations),
+    groupOf("bulk", "Bulks", BulkOperations),
     groupOf("killSwitch", "Kill switch", KillSwitchOperations),
     groupOf("quarantine", "Quarantine", QuarantineOperations),
     EventsApi,

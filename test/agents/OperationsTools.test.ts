@@ -347,7 +347,11 @@ describe("the dead-letter tools", () => {
   it.effect("SA-30 a store that is away is ToolTransientError without the store's words", () => {
     const away = Effect.fail(new StoreError({ message: "postgres://u:p@db is away" }))
     const stores = Layer.merge(
-      Layer.succeed(OutboxReader, { deadLetters: () => away, deadLetter: () => away }),
+      Layer.succeed(OutboxReader, {
+        deadLetters: () => away,
+        matching: () => away,
+        deadLetter: () => away
+      }),
       Layer.succeed(OutboxReplayer, { replay: () => away, discard: () => away })
     )
     return Effect.gen(function* () {
@@ -370,7 +374,11 @@ describe("the dead-letter tools", () => {
     Effect.gen(function* () {
       const bug = Effect.die(new Error("a bug"))
       const exit = yield* Effect.exit(use("list_dlq_events", {})).pipe(
-        Effect.provideService(OutboxReader, { deadLetters: () => bug, deadLetter: () => bug }),
+        Effect.provideService(OutboxReader, {
+          deadLetters: () => bug,
+          matching: () => bug,
+          deadLetter: () => bug
+        }),
         Effect.provideService(OutboxReplayer, { replay: () => bug, discard: () => bug })
       )
       assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))

@@ -132,7 +132,10 @@ export const letterId = (n: number): string =>
   `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`
 
 /** A post office whose receiver refuses what it is sent, for good, until it is `open`. It was given some letters to deliver. */
-export const postOffice = async (payloads: ReadonlyArray<Schema.Json>) => {
+export const postOffice = async (
+  payloads: ReadonlyArray<Schema.Json>,
+  more: Partial<Options> = {}
+) => {
   const receiver = { open: false, took: new Array<string>(), refused: 0 }
   const deliver = (message: { readonly id: string }) =>
     Effect.suspend(() => {
@@ -160,8 +163,8 @@ export const postOffice = async (payloads: ReadonlyArray<Schema.Json>) => {
       ).pipe(Effect.orDie)
     )
   })
-  const troupe = await start({ agents: [], model: scripted([]), features: [given], http })
-  return { troupe, receiver }
+  const options = { agents: [], model: scripted([]), features: [given], http, ...more }
+  return { troupe: await start(options), receiver }
 }
 
 /** An agent that says again what it is told. */

@@ -23,15 +23,17 @@ const die = Effect.fnUntraced(function* (topic: string, error = "the receiver re
 })
 
 /** A dead letter of a new topic. */
-const dead = Effect.fnUntraced(function* (given: Partial<NewOutboxMessage> = {}) {
+const dead = Effect.fnUntraced(function* (given: Partial<NewOutboxMessage> = {}, error?: string) {
   const outbox = yield* Outbox
   const message = Samples.outboxMessage(given)
   yield* outbox.enqueue([message])
-  yield* die(message.topic)
+  yield* die(message.topic, error)
   // So that no two letters of one tenant die in the same millisecond.
   yield* Effect.sleep("3 millis")
   return message
 })
+
+const why = { reason: "the receiver is up again", by: "ada" }
 
 const found = (query: Partial<DeadLetterQuery> & { readonly tenant: Tenant }) =>
   Effect.flatMap(OutboxReader, (reader) =>
@@ -39,6 +41,9 @@ const found = (query: Partial<DeadLetterQuery> & { readonly tenant: Tenant }) =>
       letters.map((letter) => letter.event_id)
     )
   )
+
+const matching = (query: Partial<DeadLetterQuery> & { readonly tenant: Tenant }) =>
+  OutboxReader.use((reader) => reader.matching({ limit: 10_001, ...query }))
 
 const contentTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("ST-44 a dead letter keeps its message and how each try failed", () =>
@@ -111,6 +116,53 @@ const listTests = (it: Vitest.MethodsNonLive<Needs>): void => {
     })
   )
 
+  it.effect("dead letters are filtered by key and by what the last failure begins with", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      const odd = '503 "away" \\ 100% \u20ac'
+      const a = yield* dead({ tenant, key: "order-1" })
+      const b = yield* dead({ tenant, key: "order-2" }, `${odd}: try later`)
+      const c = yield* dead({ tenant, key: "order-2" }, '400, "error":"503')
+      assert.deepStrictEqual(yield* found({ tenant, key: "order-2" }), [c.id, b.id])
+      assert.deepStrictEqual(yield* found({ tenant, key: "order" }), [])
+      for (const [error, ids] of [
+        ["the receiver", [a.id]],
+        [odd, [b.id]],
+        ['503 "away"', [b.id]],
+        ["503", [b.id]],
+        ["503_", []],
+        ["away", []],
+        ["attempt", []],
+        ["error", []],
+        ["40", [c.id]],
+        ["", [c.id, b.id, a.id]]
+      ] as const) {
+        assert.deepStrictEqual(yield* found({ tenant, error }), [...ids], error)
+        assert.deepStrictEqual(yield* matching({ tenant, error }), [...ids], error)
+      }
+      assert.deepStrictEqual(yield* found({ tenant, key: "order-2", error: "4" }), [c.id])
+    })
+  )
+
+  it.effect("the ids of those that match come in the order of the list", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      const a = yield* dead({ tenant })
+      const b = yield* dead({ tenant })
+      yield* dead()
+      assert.deepStrictEqual(yield* matching({ tenant }), [b.id, a.id])
+      assert.deepStrictEqual(yield* matching({ tenant, limit: 1 }), [b.id])
+      assert.deepStrictEqual(yield* matching({ tenant, after: b.id }), [a.id])
+      assert.deepStrictEqual(yield* matching({ tenant, handler_name: a.topic }), [a.id])
+      const replayer = yield* OutboxReplayer
+      yield* replayer.discard({ tenant, event_id: b.id, ...why })
+      assert.deepStrictEqual(yield* matching({ tenant }), [a.id])
+      // The cursor stays where it was.
+      assert.deepStrictEqual(yield* matching({ tenant, after: b.id }), [a.id])
+      assert.deepStrictEqual(yield* matching({ tenant: Samples.tenant(), after: b.id }), [])
+    })
+  )
+
   it.effect("a tenant sees its own dead letters", () =>
     Effect.gen(function* () {
       const reader = yield* OutboxReader
@@ -131,8 +183,6 @@ const reading = (it: Vitest.MethodsNonLive<Needs>) => {
   contentTests(it)
   listTests(it)
 }
-
-const why = { reason: "the receiver is up again", by: "ada" }
 
 const replayTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("a dead letter is replayed once, under its own id, and is marked as replayed", () =>

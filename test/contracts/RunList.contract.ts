@@ -8,7 +8,7 @@ import type { Fence } from "../../services/RunJournal.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { RunReader } from "../../services/RunReader.ts"
 import type { RunPorts } from "../../services/Stores.ts"
-import type { RunQuery } from "../../services/RunList.ts"
+import type { RunQuery, UnknownQuery } from "../../services/RunList.ts"
 import { RunList } from "../../services/RunList.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { AgentName, callId, rootFrame } from "../../src/value/Ids.ts"
@@ -221,6 +221,73 @@ const calls = (it: Vitest.MethodsNonLive<Needs>) => {
   unknownCallListTests(it)
 }
 
+const matchingTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  it.effect("the ids of open runs come newest first, without those that are over", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      const runs = yield* RunList
+      const matching = (more: Partial<RunQuery> = {}) =>
+        runs.matching({ tenant, limit: 10_001, status: "open", ...more })
+      const going = (yield* Samples.begin({ tenant })).run
+      const asking = (yield* Samples.begin({ tenant }, [
+        Samples.modelTurned(1, 1),
+        Samples.approvalRequested()
+      ])).run
+      const fresh = (yield* accepted(tenant)).id
+      const over = (yield* Samples.begin({ tenant })).run
+      yield* RunJournal.use((journal) =>
+        journal.amend(over, (state) => cancelRun(state, over, "olga", "enough"))
+      )
+      yield* accepted(Samples.tenant())
+      const all = yield* matching()
+      assert.sameMembers([...all], [going, asking, fresh])
+      const listed_ids = yield* listed(tenant)
+      assert.deepStrictEqual(
+        all,
+        listed_ids.filter((id) => id !== over)
+      )
+      assert.deepStrictEqual(yield* matching({ limit: 1 }), all.slice(0, 1))
+      assert.deepStrictEqual(yield* matching({ after: all[0] }), all.slice(1))
+      assert.deepStrictEqual(yield* matching({ status: "awaiting_approval" }), [asking])
+      assert.deepStrictEqual(yield* matching({ waiting: "approval" }), [asking])
+      assert.deepStrictEqual(yield* matching({ agent: AgentName.make("nobody") }), [])
+      assert.deepStrictEqual(yield* listed(tenant, { status: "open" }), [...all])
+    })
+  )
+
+  it.effect("unknown calls are found by tool, agent and time, and behind one that is settled", () =>
+    Effect.gen(function* () {
+      const journal = yield* RunJournal
+      const runs = yield* RunList
+      const tenant = Samples.tenant()
+      const { run, task } = yield* sent(tenant)
+      yield* append(run, [lost(first), { ...lost(second), tool: 'pay "it"' } as RunEvent])
+      const all = yield* runs.unknown({ tenant, limit: 10 })
+      const [before, behind] = [all[0]!, all[1]!]
+      const found = (more: Partial<UnknownQuery>) =>
+        Effect.map(runs.unknown({ tenant, limit: 10, ...more }), (calls) =>
+          calls.map(({ call }) => call)
+        )
+      assert.deepStrictEqual(yield* found({ tool: 'pay "it"' }), [second])
+      assert.deepStrictEqual(yield* found({ tool: "pay" }), [])
+      assert.deepStrictEqual(yield* found({ agent: task.address.agent }), [first, second])
+      assert.deepStrictEqual(yield* found({ agent: AgentName.make("nobody") }), [])
+      assert.deepStrictEqual(yield* found({ since_to: before.since }), [])
+      assert.deepStrictEqual(yield* found({ since_to: before.since + 1 }), [first, second])
+      assert.deepStrictEqual(yield* found({ after: before }), [second])
+      assert.deepStrictEqual(yield* found({ after: behind }), [])
+      const happened = { _tag: "Succeeded", json: "1" } as const
+      yield* journal.amend(run, (state, now) =>
+        settleCall(state, run, first, happened, "olga", now)
+      )
+      assert.deepStrictEqual(yield* found({ after: before }), [second])
+      assert.deepStrictEqual(yield* found({ after: { ...before, since: before.since - 1 } }), [
+        second
+      ])
+    })
+  )
+}
+
 const listTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect("lists the runs of a tenant, newest first, page by page", () =>
     Effect.gen(function* () {
@@ -368,6 +435,7 @@ const filterTests = (it: Vitest.MethodsNonLive<Needs>): void => {
 
 export const runListTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   calls(it)
+  matchingTests(it)
   listTests(it)
   filterTests(it)
 }

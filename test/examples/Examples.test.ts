@@ -172,6 +172,7 @@ const shown: Readonly<Record<string, readonly [shows: string, pages?: Record<str
   onbehalf: ["names the backend and its user", { "src/permission/README.md": 1 }],
   openapi: ["reads at once and refunds after the approval", { "layers/calls/README.md": 1 }],
   // Both pictures have the same bytes.
+  bulk: ["cancels the runs that it counted", { "layers/compose/README.md": 1 }],
   pictures: ["shows those of the message and of a result", { "layers/compose/README.md": 1 }],
   platform: ["AG-34 AG-64 sends its one request after approval", { "layers/calls/README.md": 1 }],
   policy: ["allows, denies and asks by the sender", { "src/permission/README.md": 1 }],

@@ -197,6 +197,9 @@ const routes: Readonly<Record<string, Route>> = {
   "approvals.insights": { path: () => "/v1/approval-insights", shows: () => "replay_dlq_event" },
   "approvals.list": { path: () => "/v1/approvals", shows: shown },
   "authorizations.list": { path: () => "/v1/authorizations?all=true", shows: shown },
+  "bulk.countCalls": { path: () => "/v1/bulk/unknown-calls", shows: () => '"count":1' },
+  "bulk.countLetters": { path: () => "/v1/bulk/dead-letters", shows: () => '"count":1' },
+  "bulk.countRuns": { path: () => "/v1/bulk/runs", shows: () => '"count":3' },
   "clientCalls.list": {
     path: ({ client }) => `/v1/conversations/${client.conversation}/client-calls`,
     shows: ({ client }) => client.call,

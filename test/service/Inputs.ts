@@ -50,6 +50,47 @@ export const cases: Readonly<Record<Name, ReadonlyArray<readonly [input: Input, 
       [{ event_id: none, reason: "" }, "InvalidInput"]
     ],
     discardDeadLetter: [[{ event_id: none, reason: "old" }, "DeadLetterNotFound"]],
+    countRuns: [
+      [{}, "value"],
+      [{ status: "pending", agent: "nobody" }, "value"],
+      [{ status: "complete" }, "InvalidInput"],
+      [{ created_from: 2, created_to: 1 }, "InvalidInput"],
+      [{ limit: 5 }, "InvalidInput"]
+    ],
+    cancelRuns: [
+      [{ agent: "nobody", until: 9, reason: "enough" }, "value"],
+      [{ reason: "enough" }, "InvalidInput"],
+      [{ until: 9 }, "InvalidInput"],
+      [{ until: 9, reason: "" }, "InvalidInput"],
+      [{ until: 9, reason: "x".repeat(4_001) }, "InvalidInput"],
+      [{ until: 9, reason: "enough", limit: 501 }, "InvalidInput"],
+      [{ until: 9, reason: "enough", status: "failed" }, "InvalidInput"],
+      [{ until: 9, reason: "enough", after: "x" }, "InvalidInput"]
+    ],
+    countDeadLetters: [
+      [{ error: "503", key: "order-1" }, "value"],
+      [{ status: "discarded" }, "InvalidInput"]
+    ],
+    replayDeadLetters: [
+      [{ until: 9, reason: "again" }, "value"],
+      [{ until: 9, reason: "again", after: none }, "value"],
+      [{ until: 9, reason: "" }, "InvalidInput"]
+    ],
+    discardDeadLetters: [
+      [{ until: 9, reason: "old" }, "value"],
+      [{ until: -1, reason: "old" }, "InvalidInput"]
+    ],
+    countUnknown: [
+      [{ tool: "pay" }, "value"],
+      [{ agent: "No name" }, "InvalidInput"]
+    ],
+    settleCalls: [
+      [{ until: 9, outcome: "run_again" }, "value"],
+      [{ until: 9, outcome: { failed: "lost" }, after: `5:${none}:0/1.0` }, "value"],
+      [{ until: 9, outcome: { failed: "" } }, "InvalidInput"],
+      [{ until: 9, outcome: "run_again", after: "5" }, "InvalidInput"],
+      [{ until: 9 }, "InvalidInput"]
+    ],
     erase: [
       [{ subject: "nobody" }, "value"],
       [{ subject: "" }, "InvalidInput"]

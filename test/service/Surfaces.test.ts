@@ -254,6 +254,8 @@ describe("an operation", () => {
             rightRefusal(by, operations[name].operation.right) !== undefined ||
             // A member that customers may not set.
             ("metadata" in input && gives === "value" && isLimitedToOwn(by, "send")) ||
+            // Not only its own.
+            (name === "cancelRuns" && gives === "value" && isLimitedToOwn(by, "cancel")) ||
             // Whose budgets a customer may not ask for.
             (name === "budgets" && "customer" in input && isLimitedToOwn(by, "follow"))
           if (isRefused !== lacks || (by === admin && gives !== (called.error ?? "value")))

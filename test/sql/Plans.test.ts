@@ -93,6 +93,7 @@ const look = Effect.fnUntraced(function* (conversation: ConversationId) {
   for (const status of ["pending", "processing", "awaiting_approval"] as const) {
     yield* runs.list({ tenant, limit: 50, status })
   }
+  yield* runs.matching({ tenant, limit: 50, status: "open" })
   for (const waiting of ["approval", "unknown"] as const) {
     yield* runs.list({ tenant, limit: 50, waiting })
   }

@@ -156,6 +156,7 @@ const principalReads = Effect.fnUntraced(function* (tenant: Tenant) {
   const workspaces = yield* WorkspaceReader
   const reads: Record<string, Effect.Effect<unknown, Failure>> = {
     runs: runs.list({ tenant, limit }),
+    matching: runs.matching({ tenant, limit }),
     run: tasks.read(tenant, missing),
     events: reader.readFor(tenant, missing, 0, limit),
     rows: quarantine.raw(tenant, missing, 0, limit),
@@ -175,6 +176,7 @@ const principalReads = Effect.fnUntraced(function* (tenant: Tenant) {
     authorizations: authorizations.list({ tenant, limit }),
     authorization: authorizations.get(tenant, AuthorizationId.make(missing)),
     letters: letters.deadLetters({ tenant, limit }),
+    "matching letters": letters.matching({ tenant, limit }),
     letter: letters.deadLetter(tenant, missing),
     notices: notices.list({ tenant, recipient: who, limit }),
     unread: notices.unread(tenant, who),

@@ -12,6 +12,7 @@ import type { EffectsOf } from "./FeatureMethods.ts"
 import type { HttpMethods } from "../assembly/ServedHttp.ts"
 import type * as ApprovalOperations from "../../../src/operation/ApprovalOperations.ts"
 import type * as ClientCallOperations from "../../../src/operation/ClientCallOperations.ts"
+import type * as BulkOperations from "../../../src/operation/BulkOperations.ts"
 import type * as ConversationOperations from "../../../src/operation/ConversationOperations.ts"
 import type * as AgentOperations from "../../../src/operation/AgentOperations.ts"
 import type * as AuthorizationOperations from "../../../src/operation/AuthorizationOperations.ts"
@@ -211,6 +212,23 @@ export interface NodeService<Contexts = {}> extends HttpMethods {
   readonly replayDeadLetter: Method<typeof DeadLetterOperations.replay>
   /** Marks a dead letter as not to be sent again. */
   readonly discardDeadLetter: Method<typeof DeadLetterOperations.discard>
+  /** How many runs are not over and match, up to 10,000, and until when: what `cancelRuns` is given. */
+  readonly countRuns: Method<typeof BulkOperations.countRuns>
+  /**
+   * Cancels the next runs that match and were accepted before `until`: 100 unless `limit` (to 500) is set, and fewer once it has
+   * taken two seconds. Says what became of each. The next step has `next_after` as its `after`; without one nothing is left.
+   */
+  readonly cancelRuns: Method<typeof BulkOperations.cancelRuns>
+  /** How many dead letters wait and match, as `countRuns` does. */
+  readonly countDeadLetters: Method<typeof BulkOperations.countLetters>
+  /** Sends the next dead letters that match again, as `cancelRuns` cancels runs. */
+  readonly replayDeadLetters: Method<typeof BulkOperations.replayLetters>
+  /** Gives the next dead letters that match up, as `cancelRuns` cancels runs. */
+  readonly discardDeadLetters: Method<typeof BulkOperations.discardLetters>
+  /** How many calls have an unknown outcome and match, as `countRuns` does. */
+  readonly countUnknown: Method<typeof BulkOperations.countCalls>
+  /** Records the same outcome for the next unknown calls that match, as `cancelRuns` cancels runs. */
+  readonly settleCalls: Method<typeof BulkOperations.settleCalls>
   /** Calls whose outcome is unknown, oldest first, at most 500. `settle` records the outcome of each. */
   readonly unknown: Method<typeof RunOperations.unknown>
   /** The agents of this process with their tools, and at most 200 of their actors that have runs of the tenant. */

@@ -7,6 +7,7 @@ import type { SqlConnection, SqlError } from "effect/sql"
 import type { RunQuery, UnhostedQuery, UnknownQuery } from "../../../services/RunList.ts"
 import { RunList } from "../../../services/RunList.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
+import { bulk_max } from "../../../src/operation/Page.ts"
 import { AgentName, CallId, ConversationId, RunId, Tenant } from "../../../src/value/Ids.ts"
 import { needOf } from "../../../src/run/Needs.ts"
 import type { RunItem, WaitingFor } from "../../../src/run/RunItem.ts"
@@ -22,13 +23,15 @@ import {
   runStatus
 } from "./Codes.ts"
 import { letterCode } from "../engine/StoredStatus.ts"
-import { readablePage, readableRows, rowReader } from "../engine/DecodedRows.ts"
+import { readablePage, readableRows, rowDecoder, rowReader } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
 import { agent_said, agentMember, StoredText, traceMember } from "../engine/StoredText.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
 import { taskOf, TaskRow } from "./SqlTaskStore.ts"
 
 const page_max = 500
+/** One more than a bulk takes, which tells that there are more. */
+const matching_max = bulk_max + 1
 
 const Row = Schema.Struct({
   ...TaskRow.fields,
@@ -87,6 +90,7 @@ const columns = `t.id, t.tenant, t.agent, t.address_key, t.conversation, t.ordin
  * used.
  */
 const ofStatus = (status: NonNullable<RunQuery["status"]>): string => {
+  if (status === "open") return `(r.status IS NULL OR r.status < ${run_over})`
   const code = runCode(status)
   if (status === "pending") return `(r.status IS NULL OR r.status = ${code})`
   if (status === "awaiting_approval") return `r.status IN (${code}, ${run_parked})`
@@ -101,7 +105,7 @@ const waits = (sql: SqlClient.SqlClient, waiting: WaitingFor, tenant: string) =>
 
 /** Whether the query asks only for runs that are not over. Their tasks are not over either, and those have an index. */
 const areOpen = ({ status }: RunQuery): boolean =>
-  status !== undefined && runCode(status) < run_over
+  status === "open" || (status !== undefined && runCode(status) < run_over)
 
 /**
  * The tasks among which a query looks. Open tasks are found first, and then the run of each; `OFFSET 0` keeps the planner from
@@ -118,7 +122,7 @@ const tasksOf = (sql: SqlClient.SqlClient, query: RunQuery) =>
       ? sql`(SELECT o.* FROM troupe.agent_tasks o WHERE o.tenant = ${query.tenant} AND o.status < 2 OFFSET 0)`
       : sql`troupe.agent_tasks`
 
-const selected = (sql: SqlClient.SqlClient, query: RunQuery) => {
+const selected = (sql: SqlClient.SqlClient, query: RunQuery, columns: string, most: number) => {
   const { after, agent, created_from, created_to, limit, status, tenant } = query
   return sql<SqlConnection.Row>`
     SELECT ${sql.literal(columns)} FROM ${tasksOf(sql, query)} t
@@ -139,20 +143,40 @@ const selected = (sql: SqlClient.SqlClient, query: RunQuery) => {
             sql`(t.created_at, t.id) < (SELECT p.created_at, p.id FROM troupe.agent_tasks p
               WHERE p.id = ${after}::uuid AND p.tenant = ${tenant})`
           ])
-    ])} ORDER BY t.created_at DESC, t.id DESC LIMIT ${Math.min(limit, page_max)}::int4`
+    ])} ORDER BY t.created_at DESC, t.id DESC LIMIT ${Math.min(limit, most)}::int4`
 }
+
+const decodeIds = rowDecoder(Schema.Struct({ id: RunId }), "ids of runs")
+
+const matching = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, query: RunQuery) {
+  const rows = yield* decodeIds(yield* selected(sql, query, "t.id", matching_max))
+  return rows.map(({ id }) => id)
+})
 
 const unknownIn = (
   sql: SqlClient.SqlClient,
-  { limit, runs, tenant }: UnknownQuery
+  { after, agent, limit, runs, since_to, tenant, tool }: UnknownQuery
 ): Effect.Effect<ReadonlyArray<UnknownCall>, StoreError> =>
   sql
     .unsafe(
       `SELECT u.run_id, u.call, u.tool, d.agent, d.conversation, u.since
        FROM troupe.unknown_calls u JOIN troupe.run_details d ON d.run_id = u.run_id
        WHERE u.tenant = $1::text AND ($3::text[] IS NULL OR u.run_id = ANY($3::text[]::uuid[]))
+         AND ($4::text IS NULL OR u.tool = $4::text) AND ($5::text IS NULL OR d.agent = $5::text)
+         AND u.since < $6::int8
+         AND ($7::int8 IS NULL OR (u.since, u.run_id, u.call) > ($7::int8, $8::uuid, $9::text))
        ORDER BY u.since, u.run_id, u.call LIMIT $2::int4`,
-      [tenant, Math.min(limit, page_max), runs === undefined ? null : [...runs]]
+      [
+        tenant,
+        Math.min(limit, matching_max),
+        runs === undefined ? null : [...runs],
+        tool === undefined ? null : JSON.stringify(tool),
+        agent ?? null,
+        since_to ?? Number.MAX_SAFE_INTEGER,
+        after?.since ?? null,
+        after?.run_id ?? null,
+        after === undefined ? null : JSON.stringify(after.call)
+      ]
     )
     .pipe(
       Effect.flatMap(decodeUnknown),
@@ -216,7 +240,8 @@ const page = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, query: RunQu
   const rows = yield* readablePage<Row, string, SqlError.SqlError, never>({
     limit: Math.min(query.limit, page_max),
     after: query.after,
-    rowsOf: (after, limit) => selected(sql, { ...query, after: after as RunId | undefined, limit }),
+    rowsOf: (after, limit) =>
+      selected(sql, { ...query, after: after as RunId | undefined, limit }, columns, page_max),
     read: decodeRuns,
     keyOf: (row) => row["id"]
   })
@@ -273,6 +298,8 @@ const make = Effect.gen(function* () {
   const reads = yield* TenantReads
   return RunList.of({
     list: (query) => Effect.mapError(reads.of(query.tenant)(page(sql, query)), orStoreError),
+    matching: (query) =>
+      Effect.mapError(reads.of(query.tenant)(matching(sql, query)), orStoreError),
     unknown: (query) =>
       Effect.mapError(reads.of(query.tenant)(unknownIn(sql, query)), orStoreError),
     unhosted: (query) => unhosted(sql, reads, query),

@@ -8,6 +8,7 @@ import type { DeadLetterQuery } from "../../../services/OutboxReader.ts"
 import { OutboxReader } from "../../../services/OutboxReader.ts"
 import type { DeadLetter } from "../../../src/delivery/OutboxMessage.ts"
 import { DeadLetterNotFound, DeliveryFailure } from "../../../src/delivery/OutboxMessage.ts"
+import { bulk_max } from "../../../src/operation/Page.ts"
 import { MessageId, Tenant } from "../../../src/value/Ids.ts"
 import { letterCode, StoredLetterStatus } from "../engine/StoredStatus.ts"
 import { isEventId } from "./OutboxRows.ts"
@@ -17,6 +18,8 @@ import { StoredText } from "../engine/StoredText.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
 
 const page_max = 500
+/** One more than a bulk takes, which tells that there are more. */
+const matching_max = bulk_max + 1
 
 const LetterRow = Schema.Struct({
   event_id: MessageId,
@@ -33,6 +36,7 @@ const LetterRow = Schema.Struct({
   resolved_reason: Schema.NullOr(StoredText)
 })
 const decodeLetters = rowDecoder(LetterRow, "dead letters")
+const decodeIds = rowDecoder(Schema.Struct({ event_id: MessageId }), "ids of dead letters")
 const decodeReadable = readableRows(LetterRow, "dead letters")
 
 const letterOf = ({
@@ -52,21 +56,33 @@ const columns = (sql: SqlClient.SqlClient) => sql`
   concat('[', array_to_string(d.failures, ','), ']') AS failures, d.dead_at::float8 AS dead_at, d.status,
   d.resolved_by, d.resolved_at::float8 AS resolved_at, d.resolved_reason`
 
+/**
+ * Of the JSON of a failure, what stands in it if its error begins with this text. Within a text of JSON no quote stands bare, so
+ * that nothing else in it is the same.
+ */
+const beginsWith = (error: string): string => `,"error":"${JSON.stringify(error).slice(1, -1)}`
+
 /** The letters after `after`, newest first. */
 const lettersBehind = (
   sql: SqlClient.SqlClient,
-  { after, dead_from, dead_to, handler_name, limit, status = "dead", tenant }: DeadLetterQuery
+  query: DeadLetterQuery,
+  selected: ReturnType<typeof columns>
 ) => {
+  const { after, dead_from, dead_to, error, handler_name, key, limit, tenant } = query
+  const { status = "dead" } = query
   const behind =
     after === undefined
       ? sql``
       : sql`AND (d.dead_at, d.place) < (SELECT a.dead_at, a.place FROM troupe.dead_letters a
           WHERE a.event_id = ${after}::uuid AND a.tenant = ${tenant}::text)`
   return sql<SqlConnection.Row>`
-    SELECT ${columns(sql)} FROM troupe.dead_letters d
+    SELECT ${selected} FROM troupe.dead_letters d
     WHERE d.tenant = ${tenant}::text
       AND d.status = ${letterCode(status)}::int2
       AND (${handler_name ?? null}::text IS NULL OR d.handler_name = ${handler_name ?? null}::text)
+      AND (${key ?? null}::text IS NULL OR d.key = ${key ?? null}::text)
+      AND (${error ?? null}::text IS NULL
+        OR strpos(d.failures[cardinality(d.failures)], ${beginsWith(error ?? "")}::text) > 0)
       AND d.dead_at >= ${Math.ceil(dead_from ?? 0)}::int8
       AND d.dead_at <= ${Math.floor(dead_to ?? Number.MAX_SAFE_INTEGER)}::int8
       ${behind}
@@ -84,12 +100,18 @@ const make = Effect.gen(function* () {
         after: query.after,
         rowsOf: (after, limit) =>
           Effect.mapError(
-            reads.of(query.tenant)(lettersBehind(sql, { ...query, after, limit })),
+            reads.of(query.tenant)(lettersBehind(sql, { ...query, after, limit }, columns(sql))),
             orStoreError
           ),
         read: (rows) => Effect.map(decodeReadable(rows), (read) => read.map(letterOf)),
         keyOf: (row) => row["event_id"]
       }).pipe(Effect.withSpan("OutboxReader.deadLetters")),
+    matching: Effect.fn("OutboxReader.matching")(function* (query) {
+      const limit = Math.min(query.limit, matching_max)
+      const found = lettersBehind(sql, { ...query, limit }, sql`d.event_id::text AS event_id`)
+      const rows = yield* decodeIds(yield* reads.of(query.tenant)(found))
+      return rows.map(({ event_id }) => event_id)
+    }, Effect.mapError(orStoreError)),
     deadLetter: Effect.fn("OutboxReader.deadLetter")(function* (tenant, event_id) {
       if (!isEventId(event_id)) return yield* new DeadLetterNotFound({ event_id })
       const rows = yield* reads.of(tenant)(sql`
