@@ -15,6 +15,7 @@ import { runQuery } from "./ListQueries.ts"
 import { keyScript } from "./Keys.ts"
 import { followScript } from "./Following.ts"
 import { following, markOfWaiting, waitingNow } from "./FollowRoutes.ts"
+import { memories } from "./MemoryRoutes.ts"
 import { nowPage } from "./NowPage.ts"
 import { questions } from "./QuestionRoutes.ts"
 import { governing } from "./GovernRoutes.ts"
@@ -175,5 +176,6 @@ export const pages: ReadonlyArray<Page> = [
   ...following,
   ...repairs,
   ...conversations,
-  ...governing
+  ...governing,
+  ...memories
 ]

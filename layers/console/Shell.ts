@@ -42,6 +42,7 @@ const governs = [
   ["/policy", "Policy"],
   ["/tools", "Tools"],
   ["/agents", "Agents"],
+  ["/memory", "Memory"],
   ["/costs", "Costs"],
   ["/kill-switch", "Kill switch"]
 ] as const

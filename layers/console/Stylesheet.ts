@@ -29,7 +29,7 @@ a { color: var(--accent); text-decoration: none } a:hover { text-decoration: und
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; border-radius: 3px }
 .skip { position: absolute; left: -999px } .skip:focus { left: 8px; top: 8px; z-index: 1; background: var(--raised); padding: 4px 8px }
 code, pre, .id { font: 12.5px/1.55 var(--mono) } .id, .quiet { color: var(--quiet) } .small { font-size: 12px }
-a .id { color: inherit }
+a .id { color: inherit } .quiet a { text-decoration: underline }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; max-height: 420px; overflow: auto; margin-top: 6px }
 nav {
   display: flex; flex-direction: column; gap: 1px; position: sticky; top: 0; height: 100vh; padding: 16px 12px; overflow-y: auto;

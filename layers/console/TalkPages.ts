@@ -9,6 +9,7 @@ import type { RunSummary } from "../../src/operation/RunSummary.ts"
 import { truncateUnits } from "../../src/value/CutText.ts"
 import type { Child, Html } from "./Html.ts"
 import { element } from "./Html.ts"
+import { memoryHref } from "./MemoryPages.ts"
 import type { Rejected, View } from "./Shell.ts"
 import { emptyList, fact, form, may, nextPage, page, rejectedNotice, table } from "./Shell.ts"
 import { opening } from "./WordedForm.ts"
@@ -281,7 +282,15 @@ export const talkPage = (view: View, talk: Talk): Html => {
       fact("Agent", conversation.address.agent),
       fact("Begun by", conversation.begun_by ?? conversation.initiated_by),
       fact("Began", moment(conversation.created_at, view.now)),
-      fact("Messages", item?.messages)
+      fact("Messages", item?.messages),
+      fact(
+        "Memory",
+        element(
+          "a",
+          { href: memoryHref(view, conversation.address.agent, conversation.id) },
+          "what it remembers"
+        )
+      )
     ),
     after !== undefined &&
       element(

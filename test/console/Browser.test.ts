@@ -193,6 +193,8 @@ describe("every page", () => {
             "/policy",
             "/tools",
             "/agents",
+            "/memory",
+            `/memory?agent=billing&conversation=${conversation}`,
             "/costs",
             "/costs?show=tokens&by=run",
             "/kill-switch",
