@@ -35,6 +35,7 @@ import type { AnchorMismatch } from "../src/memory/MemoryAnchors.ts"
 import type { Principal } from "../src/principal/Principal.ts"
 import type { AnswerSchema } from "../src/run/AnswerSchema.ts"
 import type { Nesting } from "../src/run/Nesting.ts"
+import type { ForkOptions, NotForkable } from "../src/run/Forked.ts"
 import type { QueuedBehind } from "../src/run/QueuedBehind.ts"
 import type { RunContext } from "../src/run/RunContext.ts"
 import type { RunQuarantined } from "../src/run/Quarantine.ts"
@@ -305,6 +306,32 @@ export class AgentRuntime extends Context.Service<
       | ConversationNotFound
       | InvalidInput
       | NotEntitled
+      | RunNotFound
+      | ShuttingDown
+      | StoreError
+    >
+    /**
+     * Makes a fork: a new run, in a new conversation that takes no messages, which is given what the other run's models said before
+     * a turn and goes on from there, with what `options` change. It changes nothing: a call gets the result that a call with the
+     * same arguments had in the other run; a read that was not recorded runs, for the sender of that run and with its roles;
+     * anything else is refused, and nobody is asked. The other run is left as it is, and may still be at work. Its cost is
+     * the forker's. Durable on return; for operators, whose roles have to contain those of the run's sender if that is no customer.
+     */
+    fork(
+      run: RunId,
+      options: ForkOptions,
+      by: Principal
+    ): Effect.Effect<
+      Accepted,
+      | FileNotFound
+      | FilesFull
+      | FileTooLarge
+      | IdempotencyConflict
+      | InvalidInput
+      | JournalError
+      | MessageTooLarge
+      | NotEntitled
+      | NotForkable
       | RunNotFound
       | ShuttingDown
       | StoreError

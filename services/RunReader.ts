@@ -116,3 +116,23 @@ export const forEachEntry = (
     })
   return readFrom(0, Math.min(first_page, page_max))
 }
+
+/** All entries of a run and how many UTF-16 units they have in all; no entries where that is more than `units_max`. */
+export const entriesWithin = (
+  reader: Pick<RunReader["Service"], "read">,
+  run: RunId,
+  units_max: number
+): Effect.Effect<
+  { readonly units: number; readonly entries: ReadonlyArray<JournalEntry> },
+  RunQuarantined | JournalError
+> =>
+  Effect.suspend(() => {
+    const entries: Array<JournalEntry> = []
+    let units = 0
+    const visited = forEachEntry(reader, run, 10_000, (entry) => {
+      units += eventUnits(entry.event)
+      if (units <= units_max) entries.push(entry)
+      else entries.length = 0
+    })
+    return Effect.map(visited, () => ({ units, entries }))
+  })

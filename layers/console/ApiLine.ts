@@ -19,10 +19,16 @@ export const apiLine = (
   query: Query
 ): string => {
   const given = Object.entries(query).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, String(value)] as [string, string]]
+    value === undefined || path.includes(`:${name}`)
+      ? []
+      : [[name, String(value)] as [string, string]]
   )
+  const filled = path.replace(/:([a-z_]+)/g, (_, name: string) =>
+    encodeURIComponent(String(query[name]))
+  )
+  const more = given.length === 0 ? "" : `?${new URLSearchParams(given)}`
   const scheme = isSecure(request) ? "https" : "http"
-  const address = `${scheme}://${request.headers["host"] ?? "localhost"}${base}${path}?${new URLSearchParams(given)}`
+  const address = `${scheme}://${request.headers["host"] ?? "localhost"}${base}${filled}${more}`
   return `curl -H "Authorization: Bearer $TOKEN" '${address.replaceAll("'", "%27")}'`
 }
 

@@ -14,6 +14,7 @@ import { files } from "./ListFiles.ts"
 import { runQuery } from "./ListQueries.ts"
 import { keyScript } from "./Keys.ts"
 import { followScript } from "./Following.ts"
+import { forking } from "./ForkRoutes.ts"
 import { following, markOfWaiting, waitingNow } from "./FollowRoutes.ts"
 import { memories } from "./MemoryRoutes.ts"
 import { nowPage } from "./NowPage.ts"
@@ -174,6 +175,7 @@ export const pages: ReadonlyArray<Page> = [
   ...questions,
   ...files,
   ...following,
+  ...forking,
   ...repairs,
   ...conversations,
   ...governing,

@@ -1,11 +1,12 @@
 /** Runs as a list, and one run: how it stands, what happened when, and every event. */
-import type { Decision } from "../../src/approval/Approval.ts"
 import type { RunItem } from "../../src/run/RunItem.ts"
 import type { RunSummary } from "../../src/operation/RunSummary.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import { cutText } from "../../src/value/CutText.ts"
+import { stepKey } from "../../src/value/Ids.ts"
 import { apiPart } from "./ApiLine.ts"
 import { callTable, reasonedCalls } from "./CallReasons.ts"
+import { eventGist } from "./EventGist.ts"
 import type { Child, Html, ShownJson } from "./Html.ts"
 import { boundedJson, element } from "./Html.ts"
 import { spansOf } from "./WorkSpans.ts"
@@ -96,6 +97,13 @@ export const runsPage = (view: View, { items, line, next_after, status }: Runs):
 const money = ({ cost }: RunSummary): string | undefined =>
   cost?.amount === undefined ? undefined : `${cost.amount} ${cost.currency ?? ""}`
 
+const forkedFrom = ({ path }: View, { forked, id }: RunSummary): Child => [
+  element("a", { href: `${path}/runs/${forked?.run}` }, shortId(forked?.run ?? "")),
+  " (",
+  element("a", { href: `${path}/runs/${id}/comparison` }, "side by side"),
+  ")"
+]
+
 const facts = (view: View, run: RunSummary): Html => {
   return element(
     "dl",
@@ -110,6 +118,7 @@ const facts = (view: View, run: RunSummary): Html => {
         shortId(run.conversation)
       )
     ),
+    fact("Forked from", run.forked === undefined ? undefined : forkedFrom(view, run)),
     fact("Began", moment(run.created_at, view.now)),
     fact("Steps", run.steps),
     fact("Tokens", run.tokens.toLocaleString("en")),
@@ -120,44 +129,21 @@ const facts = (view: View, run: RunSummary): Html => {
   )
 }
 
-/** What a person added to a decision. */
-const said = (decision: Decision): string => {
-  const words = decision._tag === "Deny" ? decision.reason : decision.note
-  return words === undefined ? "" : `: “${words}”`
-}
-
-/** What of an event stands in its row; the whole of it is behind it. */
-const gist = ({ event }: JournalEntry): string => {
-  switch (event._tag) {
-    case "RunAccepted":
-      return `${event.by}: “${event.message}”`
-    case "ModelTurned":
-      return [event.text, ...event.calls.map(({ name }) => `proposes ${name}`)]
-        .filter((each) => each !== "")
-        .join("; ")
-    case "FrameOpened":
-      return `${event.agent}: “${event.input}”`
-    case "ApprovalRequested":
-    case "ClientRequested":
-      return event.payload.effect_description
-    case "ApprovalDecided":
-      return `${event.decision._tag} by ${event.by}${said(event.decision)}`
-    case "CallSettled":
-      return `${event.call}: ${event.outcome._tag === "Failed" ? event.outcome.error.message : event.outcome._tag}`
-    case "Guarded":
-      return `${event.guard}: ${event.verdict} (${event.on})`
-    case "RunEnded":
-      return event.text
-    default:
-      return "call" in event ? event.call : ""
-  }
-}
-
 /** What a page has of one event, and of all, in UTF-16 units of JSON. */
 const event_units_max = 20_000
 const page_units_max = 1_000_000
 
-const eventRow = (entry: JournalEntry, { missing, text }: ShownJson) =>
+/** A turn from which the run can be forked, by whoever may. */
+const forkLink = (view: View, id: string, { event }: JournalEntry): Child =>
+  event._tag === "ModelTurned" &&
+  may(view, "fork") &&
+  element(
+    "a",
+    { href: `${view.path}/runs/${id}/fork?step=${stepKey(event.frame, event.step)}` },
+    "Fork from here"
+  )
+
+const eventRow = (view: View, id: string, entry: JournalEntry, { missing, text }: ShownJson) =>
   element(
     "tr",
     { id: `event-${entry.seq}` },
@@ -170,8 +156,9 @@ const eventRow = (entry: JournalEntry, { missing, text }: ShownJson) =>
       element(
         "details",
         {},
-        element("summary", {}, cutText(gist(entry) || "…", 160)),
+        element("summary", {}, cutText(eventGist(entry) || "…", 160)),
         element("pre", { tabindex: 0 }, text),
+        forkLink(view, id, entry),
         missing > 0 &&
           element(
             "p",
@@ -183,14 +170,18 @@ const eventRow = (entry: JournalEntry, { missing, text }: ShownJson) =>
   )
 
 /** The rows of the first events, as many as a page has room for. */
-const eventRows = (entries: ReadonlyArray<JournalEntry>): ReadonlyArray<Html> => {
+const eventRows = (
+  view: View,
+  id: string,
+  entries: ReadonlyArray<JournalEntry>
+): ReadonlyArray<Html> => {
   const rows: Array<Html> = []
   let units = 0
   for (const entry of entries) {
     if (units >= page_units_max) break
     const shown = boundedJson(entry.event, event_units_max)
     units += shown.text.length
-    rows.push(eventRow(entry, shown))
+    rows.push(eventRow(view, id, entry, shown))
   }
   return rows
 }
@@ -262,6 +253,12 @@ const cancel = (view: View, run: RunSummary): Child =>
     )
   )
 
+/** A fork is not forked again, but the run that it was forked from. */
+const forkButton = (view: View, { forked, id }: RunSummary): Child =>
+  may(view, "fork") &&
+  forked === undefined &&
+  element("a", { class: "right", href: `${view.path}/runs/${id}/fork` }, "Fork …")
+
 /** The page follows its run as long as that goes on. */
 const followingOf = (view: View, run: RunSummary, shown: ReadonlyArray<JournalEntry>) => {
   if (isOver(run) || !may(view, "follow")) return undefined
@@ -279,7 +276,7 @@ export const runPage = (
   entries: ReadonlyArray<JournalEntry>,
   isCut: boolean
 ): Html => {
-  const rows = eventRows(entries)
+  const rows = eventRows(view, run.id, entries)
   const shown = entries.slice(0, rows.length)
   return page(
     view,
@@ -287,7 +284,7 @@ export const runPage = (
       title: cutText(run.message, 80) || "Run",
       current: "/runs",
       follows: followingOf(view, run, shown),
-      aside: [statusTag(run.status), shortId(run.id), cancel(view, run)]
+      aside: [statusTag(run.status), shortId(run.id), forkButton(view, run), cancel(view, run)]
     },
     waiting(view, run),
     facts(view, run),

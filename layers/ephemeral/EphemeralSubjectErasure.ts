@@ -84,6 +84,17 @@ const findOwned = (erasing: Erasing): Owned => {
     }
     if (isWhole) owned.touched.add(stored)
   }
+  const ids = new Set([...owned.whole].map(({ conversation: { id } }) => id))
+  for (const fork of conversationsOf(erasing)) {
+    const [first] = fork.tasks
+    const { conversation, sender } = first?.task.forked ?? {}
+    if (first === undefined || conversation === undefined) continue
+    if (sender !== subject && !ids.has(conversation)) continue
+    // It has its conversation for itself.
+    owned.runs.add(first.task.id)
+    owned.whole.add(fork)
+    owned.touched.add(fork)
+  }
   return owned
 }
 
@@ -357,9 +368,9 @@ interface Deleting {
   readonly notifyErased: (erased: ErasedConversation) => void
 }
 
-/** Erases one conversation, in one step. */
-const conversationEraserOf = ({ blobs, notifyErased, records, store }: Deleting) =>
-  Effect.fn("SubjectErasure.eraseConversation")(function* ({
+/** Erases one conversation, in one step, and before it the forks of its runs. */
+const conversationEraserOf = ({ blobs, notifyErased, records, store }: Deleting) => {
+  const eraseOne = Effect.fn("SubjectErasure.eraseConversation")(function* ({
     conversation,
     tenant,
     ...who
@@ -395,6 +406,16 @@ const conversationEraserOf = ({ blobs, notifyErased, records, store }: Deleting)
       erased: Object.fromEntries(counts)
     })
   }, Effect.uninterruptible)
+  return Effect.fnUntraced(function* (request: Parameters<typeof eraseOne>[0]) {
+    for (const { conversation, isDeleted, tasks } of store.conversations.values()) {
+      const forked = tasks[0]?.task.forked
+      const isOf =
+        conversation.tenant === request.tenant && forked?.conversation === request.conversation
+      if (isOf && isDeleted !== true) yield* eraseOne({ ...request, conversation: conversation.id })
+    }
+    yield* eraseOne(request)
+  })
+}
 
 const make = Effect.gen(function* () {
   const store = yield* EphemeralStore

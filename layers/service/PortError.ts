@@ -12,6 +12,7 @@ import type {
   DecisionUnfit
 } from "../../src/approval/Approval.ts"
 import type { NotForCustomers } from "../../src/conversation/CustomerView.ts"
+import type { NotForkable } from "../../src/run/Forked.ts"
 import type { NotEntitled } from "../../src/principal/NotEntitled.ts"
 import type { BindingsFull } from "../../src/conversation/ChannelBinding.ts"
 import type {
@@ -93,6 +94,7 @@ export type PortError =
   | NestedTooDeep
   | NotEntitled
   | NotForCustomers
+  | NotForkable
   | RunIsOver
   | RunNotFound
   | RunNotQuarantined

@@ -3,10 +3,10 @@ import { Effect } from "effect"
 import { CallRecords } from "../../services/CallRecords.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { JournalError } from "../../services/RunJournal.ts"
-import { forEachEntry, RunReader } from "../../services/RunReader.ts"
+import { entriesWithin, forEachEntry, RunReader } from "../../services/RunReader.ts"
 import { RunList } from "../../services/RunList.ts"
 import type { StoreError } from "../../services/StoreError.ts"
-import type { InvalidInput } from "../../src/schema/InvalidInput.ts"
+import { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import { limit_default } from "../../src/operation/Page.ts"
@@ -16,6 +16,8 @@ import type { Principal } from "../../src/principal/Principal.ts"
 import { defined } from "../../src/value/PlainObject.ts"
 import type { RunQuarantined } from "../../src/run/Quarantine.ts"
 import { settlementOf } from "../../src/run/UnknownCall.ts"
+import { comparedDeeds } from "../../src/replay/ComparedDeeds.ts"
+import { forked_units_max, NotForkable } from "../../src/run/Forked.ts"
 import { RunNotFound } from "../../src/run/RunCommand.ts"
 import type { JournalEntry, RunEnded, RunEvent } from "../../src/run/RunEvent.ts"
 import * as Fold from "../../src/run/RunFold.ts"
@@ -123,7 +125,7 @@ const summaryOf = (task: AgentTask, state: FoldState): RunSummary => {
     ...defined({ via: task.via }),
     ...(roles === undefined ? undefined : { roles }),
     trace_id: task.trace_id,
-    ...(task.nested === undefined ? undefined : { nested: task.nested }),
+    ...defined({ nested: task.nested, forked: task.forked }),
     created_at: task.created_at,
     length: state.length,
     steps: state.steps,
@@ -199,4 +201,43 @@ export const cancel = serve(RunOperations.cancel, ({ id, reason }, by) =>
 
 export const settle = serve(RunOperations.settle, ({ call, id, outcome }, by) =>
   Effect.asVoid(AgentRuntime.use((runtime) => runtime.settle(id, call, settlementOf(outcome), by)))
+)
+
+export const fork = serve(
+  RunOperations.fork,
+  Effect.fnUntraced(function* ({ id, ...options }, by) {
+    const { created, task } = yield* AgentRuntime.use((runtime) => runtime.fork(id, options, by))
+    return { id: task.id, conversation: task.conversation, created }
+  })
+)
+
+/** The maximum number of deeds in one response. */
+const deeds_max = 1_000
+
+/** All events of a run, to be compared. */
+const entriesOf = Effect.fnUntraced(function* ({ tenant }: Principal, id: RunId) {
+  const reader = yield* RunReader
+  const { entries, units } = yield* entriesWithin(
+    { read: (run, from, limit) => reader.readFor(tenant, run, from, limit) },
+    id,
+    forked_units_max
+  )
+  if (units <= forked_units_max) return entries
+  const reason = `its events have more than ${forked_units_max.toLocaleString("en")} characters`
+  return yield* new NotForkable({ run_id: id, reason })
+})
+
+export const comparison = serve(
+  RunOperations.comparison,
+  Effect.fnUntraced(function* ({ id, of }, by) {
+    const { forked } = yield* taskOf(by, id)
+    const other = of ?? forked?.run
+    if (other === undefined) {
+      const reason = "it is no fork, so name the run that it is compared with"
+      return yield* new InvalidInput({ field: "of", reason })
+    }
+    const before = yield* entriesOf(by, (yield* taskOf(by, other)).id)
+    const items = comparedDeeds(before, yield* entriesOf(by, id))
+    return { of: other, items: items.slice(0, deeds_max), is_cut: items.length > deeds_max }
+  })
 )

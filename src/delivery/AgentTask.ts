@@ -18,6 +18,8 @@ export type TaskStatus = typeof TaskStatus.Type
 
 /** The members of a message besides its text. */
 const extras = {
+  /** The run that its run is forked from. Absent = from none. The stores find forks by it, where it stands. */
+  forked: Placement.forked,
   /** The agent that handles the message, if the conversation began with another one. Absent = the agent of the address. */
   agent: Schema.optionalKey(AgentName),
   /** The agents that handed the conversation over, up to that agent. Absent = none. */
@@ -64,13 +66,21 @@ const compared = ({
   branch,
   context,
   context_secrets,
+  forked,
   imported,
   parts
 }: MessageExtras): string =>
   canonical(
-    [agent, answer_schema, context, context_secrets, parts, branch?.replaces, imported?.digest].map(
-      (each) => each ?? null
-    )
+    [
+      agent,
+      answer_schema,
+      context,
+      context_secrets,
+      parts,
+      branch?.replaces,
+      imported?.digest,
+      forked
+    ].map((each) => each ?? null)
   )
 
 /**

@@ -19,6 +19,7 @@ import * as Ids from "../value/Ids.ts"
 import { logRefusedAct } from "../principal/RefusedActs.ts"
 import { Acting, Principal, Roles } from "../principal/Principal.ts"
 import { CheckedAnswerSchema } from "../run/AnswerSchema.ts"
+import { ForkOptions } from "../run/Forked.ts"
 import { Nesting, nestingOf } from "../run/Nesting.ts"
 import { CheckedRunContext } from "../run/RunContext.ts"
 import type { NotEntitled } from "../principal/NotEntitled.ts"
@@ -160,6 +161,7 @@ export const tenant = inputReader(Ids.Tenant)
 export const callId = inputReader(CallId)
 export const reason = inputReader(Reason)
 export const flag = inputReader(Schema.Boolean)
+export const forkOptions = inputReader(ForkOptions)
 /** A name or hash for a look-up: 1 to 200 characters. */
 export const Word = textUpTo(200).check(Ids.plainText)
 export const word = inputReader(Word)

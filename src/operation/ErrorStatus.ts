@@ -42,6 +42,7 @@ export const error_status = {
   NestedTooDeep: 403,
   NotEntitled: 403,
   NotForCustomers: 403,
+  NotForkable: 409,
   RunIsOver: 409,
   RunQuarantined: 409,
   RunNotFound: 404,

@@ -2,7 +2,9 @@
  * The operations on runs: their summaries, their events, and operators' commands to them.
  */
 import { Schema } from "effect"
-import { CallId, RunId } from "../value/Ids.ts"
+import { ComparedDeed } from "../replay/ComparedDeeds.ts"
+import { ForkOptions } from "../run/Forked.ts"
+import { CallId, ConversationId, RunId } from "../value/Ids.ts"
 import { RunEvent } from "../run/RunEvent.ts"
 import { RunItem } from "../run/RunItem.ts"
 import { AnySettlement, SettleOutcome, UnknownCall } from "../run/UnknownCall.ts"
@@ -130,4 +132,52 @@ export const settle = operation({
   right: "settle",
   args: ["id", "call", "outcome"],
   summary: "Say what became of an unknown call"
+})
+
+export const fork = operation({
+  id: "fork",
+  name: "fork",
+  method: "POST",
+  path: "/v1/runs/:id/fork",
+  params,
+  payload: ForkOptions,
+  success: Schema.Struct({
+    /** The new run. */
+    id: RunId,
+    /** Its conversation, which takes no messages. */
+    conversation: ConversationId,
+    /** False = the idempotency key was known, and this is the fork of that time. */
+    created: Schema.Boolean
+  }),
+  status: 201,
+  problems: [404, 409, 422],
+  right: "fork",
+  args: ["id"],
+  summary: "Run it again from a turn on, with another message, model or policy",
+  description:
+    "The new run is given the turns before. It changes nothing: calls get the results that calls with the same arguments had in the run; reads that it did not make run, for its sender; all others are refused, and nobody is asked."
+})
+
+export const comparison = operation({
+  id: "comparison",
+  name: "comparison",
+  method: "GET",
+  path: "/v1/runs/:id/comparison",
+  params,
+  query: Schema.Struct({
+    /** The run that it is compared with, such as another fork. Absent = the run that it was forked from. */
+    of: Schema.optionalKey(RunId)
+  }),
+  success: Schema.Struct({
+    /** The run that it is compared with. */
+    of: RunId,
+    /** What the two did, in order; at most 1,000. */
+    items: Schema.Array(ComparedDeed),
+    /** There are more than that. */
+    is_cut: Schema.Boolean
+  }),
+  problems: [404, 409],
+  right: "inspect",
+  args: ["id"],
+  summary: "A run beside another one, such as that which it was forked from"
 })

@@ -6,6 +6,7 @@ import { FilePart } from "../conversation/Part.ts"
 import { AgentName, ApprovalId, CallId, ConversationId, RunId } from "../value/Ids.ts"
 import { Roles } from "../principal/Principal.ts"
 import { Source } from "../run/ProviderWork.ts"
+import { Forked } from "../run/Forked.ts"
 import { Nesting } from "../run/Nesting.ts"
 import { FinishReason } from "../run/RunEvent.ts"
 import { LimitName } from "../run/RunLimits.ts"
@@ -51,6 +52,8 @@ export const RunSummary = Schema.Struct({
   trace_id: Schema.String,
   /** The run that started this one through another system. Absent = there is none. */
   nested: Schema.optionalKey(Nesting),
+  /** The run that it was forked from, and how. Absent = from none. */
+  forked: Schema.optionalKey(Forked),
   created_at: Schema.Int,
   /** How many events the run has so far. */
   length: Schema.Int,

@@ -31,6 +31,8 @@ const table = {
   answer: { operator: "all", customer: "own" },
   cancel: { operator: "all", customer: "own" },
   settle: forOperators,
+  /** The right to run again, without its effects, what was run. */
+  fork: forOperators,
   stopTools: forOperators,
   repair: forOperators,
   curate: forOperators,

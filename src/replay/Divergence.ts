@@ -40,7 +40,7 @@ export const positionOf = (event: RunEvent): EventPosition => {
 }
 
 /** Something that a run did. It is compared with what the other run did under the same key. */
-interface Deed {
+export interface Deed {
   readonly key: string
   readonly what: string
   readonly value: Json
@@ -107,7 +107,8 @@ const keyedOf = (event: RunEvent, nth: (key: string) => number): Keyed | undefin
   }
 }
 
-const deedsOf = (entries: ReadonlyArray<JournalEntry>): ReadonlyMap<string, Deed> => {
+/** What a run did, by keys that the same deed of another run has too, in order. */
+export const deedsOf = (entries: ReadonlyArray<JournalEntry>): ReadonlyMap<string, Deed> => {
   const deeds = new Map<string, Deed>()
   const counts = new Map<string, number>()
   const nth = (key: string): number => {

@@ -4,6 +4,7 @@
  */
 import type { AgentName, CallId, RunId, Tenant } from "../value/Ids.ts"
 import { rootFrame, stepKey } from "../value/Ids.ts"
+import { senderOf } from "../run/Forked.ts"
 import { agentOfRun } from "../run/RunState.ts"
 import { stepOfCall } from "./Divergence.ts"
 import type { Roles } from "../principal/Principal.ts"
@@ -134,7 +135,7 @@ export class PolicyDryRun {
           agent: callers.get(stepOfCall(call.id) ?? "") ?? supervisor,
           tool: call.name,
           arguments: call.arguments,
-          principal: recording.accepted.by,
+          principal: senderOf(recording.accepted),
           context: recording.accepted.context,
           roles: recording.accepted.roles
         },

@@ -38,6 +38,8 @@ export interface RecordedCall {
   readonly name: string
   /** The arguments with which the call ran: the model's, or a person's replacement. */
   readonly arguments: unknown
+  /** The arguments that the model gave. */
+  readonly proposed: unknown
   /** Absent = it had no result when the recording ended. */
   readonly outcome: Outcome | undefined
   /** What the call's body had spent on models by then. */
@@ -93,6 +95,7 @@ const callsOf = (
       id: call.id,
       name: call.proposed.name,
       arguments: call.arguments,
+      proposed: call.proposed.arguments,
       outcome: result?.outcome,
       ...defined({
         spent: result?.spent,

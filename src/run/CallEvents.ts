@@ -157,6 +157,8 @@ export class CallSettled extends Schema.Opaque<CallSettled>()(
     permission: Schema.optionalKey(Permission),
     /** Its body did not run: this is the result of an earlier call, of this run or another, that was the same side effect. */
     repeats: Schema.optionalKey(Repeats),
+    /** Its body did not run: this is the result of that call of the run from which this one was forked. */
+    recorded: Schema.optionalKey(CallId),
     /** Its value is its frame's answer. Pinned here: the fold is pure. */
     stop: Schema.optionalKey(Schema.Literal(true)),
     /** The model reads the texts in its value unescaped, for they are whole texts, such as a file's. Pinned like `stop`. */

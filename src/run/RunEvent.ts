@@ -105,6 +105,8 @@ export class RunAccepted extends Schema.Opaque<RunAccepted>()(
     branch: Placement.branch,
     /** What was answered elsewhere, in an imported history: the run ends with it. Absent = a model answers. */
     imported: Placement.imported,
+    /** The run that it was forked from: what that one did is given to it and not done again. Absent = from none. */
+    forked: Placement.forked,
     /** What the run was accepted with. */
     pins: Pins
   })

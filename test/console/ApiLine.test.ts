@@ -87,7 +87,7 @@ describe("the line of a page", () => {
     const request = { headers: { host: "desk.example", "x-forwarded-proto": "https" }, source: {} }
     assert.include(
       apiLine({ base: "", request } as never, { path: "/v1/costs" }, {}),
-      "'https://desk.example/v1/costs?'"
+      "'https://desk.example/v1/costs'"
     )
   })
 })

@@ -56,6 +56,27 @@ const everywhere = Effect.fnUntraced(function* () {
   assert.notInclude(JSON.stringify(record), '"text"')
 })
 
+/** A conversation of a customer with a fork of its run by somebody else, and a fork of another conversation's. */
+const forks = Effect.fnUntraced(function* (text: string) {
+  const tenant = Samples.tenant()
+  const { task } = yield* Samples.finish({ tenant, message: "first", by: "carl" })
+  const { conversation, id: run } = task
+  const forked = { sender: "carl", conversation, run, step: "0/1" }
+  const given = { tenant, by: "olga", message: text, title: text }
+  const fork = yield* Samples.finish({ ...given, forked })
+  const other = yield* Samples.finish({
+    ...given,
+    // Its context says what a fork of the conversation would say.
+    context: { forked },
+    forked: { ...forked, sender: "paul", conversation: Id.make("another") }
+  })
+  return { tenant, task, fork: fork.task, other: other.task }
+})
+
+/** Is the text of the fork still anywhere? */
+const says = (task: Parameters<typeof left>[0]) =>
+  Effect.map(left(task), (all) => JSON.stringify(all).includes(JSON.stringify(canary).slice(1, -1)))
+
 export const conversationDeletionTests = (it: Vitest.MethodsNonLive<LoopStore | Stores>): void => {
   it.effect("a deleted conversation is erased from every store, and nothing of another one", () =>
     everywhere()
@@ -118,6 +139,30 @@ export const conversationDeletionTests = (it: Vitest.MethodsNonLive<LoopStore | 
       )
       assert.isTrue(ends.some(({ _tag }) => _tag === "Success"))
       assert.deepStrictEqual(yield* idsOf(tenant), [])
+    })
+  )
+
+  it.effect("the forks of its runs are erased with a conversation, and no other", () =>
+    Effect.gen(function* () {
+      const { fork, other, task, tenant } = yield* forks(canary)
+      yield* remove(tenant, task.conversation)
+      assert.deepStrictEqual(yield* idsOf(tenant), [other.conversation])
+      assert.isFalse(yield* says(fork))
+      assert.isTrue(yield* says(other))
+    })
+  )
+
+  it.effect("the forks of a subject's runs are erased with the subject, and no other", () =>
+    Effect.gen(function* () {
+      const { fork, other, tenant } = yield* forks(canary)
+      assert.deepStrictEqual((yield* erase(tenant, "carl")).found, [])
+      assert.isFalse(yield* says(fork))
+      assert.isTrue(yield* says(other))
+      const { items } = yield* ConversationStore.use((store) => store.list({ tenant, limit: 5 }))
+      assert.deepStrictEqual(
+        items.flatMap(({ title }) => title ?? []),
+        [canary]
+      )
     })
   )
 }

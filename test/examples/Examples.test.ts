@@ -152,6 +152,7 @@ const shown: Readonly<Record<string, readonly [shows: string, pages?: Record<str
   fastify: ["takes a message in Fastify"],
   features: ["reads by the methods of a feature", { "layers/compose/README.md": 1 }],
   fixture: ["runs as it was recorded, and diverges where a result has changed"],
+  forking: ["pays nothing again, and nothing else", { "src/replay/README.md": 1 }],
   fromaisdk: ["streams, asks and goes on", { "test/examples/coming-from-ai-sdk.md": 1 }],
   fromlanggraph: ["runs what was changed", { "test/examples/coming-from-langgraph.md": 1 }],
   frommastra: ["asks within a graph", { "test/examples/coming-from-mastra.md": 1 }],

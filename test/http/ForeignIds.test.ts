@@ -147,10 +147,12 @@ const payloads: Readonly<Record<string, unknown>> = {
   "notices.bind": { channel: "slack", address: "C1", recipient: "carl" },
   "records.review": { decision: "approved" },
   "runs.cancel": { reason: "enough" },
+  "runs.fork": {},
   "runs.settle": { call: "0/1.0", outcome: "run_again" }
 }
 const queries: Readonly<Record<string, string>> = {
-  "notices.unbind": "?channel=slack&address=C1"
+  "notices.unbind": "?channel=slack&address=C1",
+  "runs.comparison": "?of=RUN"
 }
 
 interface Route {
@@ -178,7 +180,7 @@ const routes = ((): ReadonlyArray<Route> => {
 const pathOf = ({ name, path }: Route, ids: IdsOf): string => {
   const [, , group = ""] = path.split("/")
   const at = path.replace(":digest", ids["digest"]!).replace(/:[a-z_]+/, ids[group] ?? group)
-  return at + (queries[name] ?? "")
+  return at + (queries[name] ?? "").replace("RUN", ids["runs"] ?? "")
 }
 
 const ask = (url: string, route: Route, ids: IdsOf, token: string) =>

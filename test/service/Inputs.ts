@@ -271,6 +271,18 @@ export const cases: Readonly<Record<Name, ReadonlyArray<readonly [input: Input, 
       [{ event }, "EventTypeUnknown"],
       [{ event: { ...event, time: "today" } }, "InvalidInput"]
     ],
+    fork: [
+      [{ id: its_run, step: "0/1" }, "value"],
+      [{ id: its_run, step: "0/9" }, "InvalidInput"],
+      [{ id: its_run, policy: { mode: "sometimes" } }, "InvalidInput"],
+      [{ id: none }, "RunNotFound"]
+    ],
+    comparison: [
+      [{ id: its_run, of: its_run }, "value"],
+      [{ id: its_run, of: none }, "RunNotFound"],
+      [{ id: its_run }, "InvalidInput"],
+      [{ id: none }, "RunNotFound"]
+    ],
     // What they set free goes on at once, so that these are the last.
     settle: [
       [{ id: none, call: "0/1.0", outcome: "run_again" }, "RunNotFound"],

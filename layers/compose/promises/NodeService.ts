@@ -242,6 +242,13 @@ export interface NodeService<Contexts = {}> extends HttpMethods {
   readonly cancel: Method<typeof RunOperations.cancel>
   /** Records the outcome of a call whose outcome is unknown: a `Settlement`, or the form of the HTTP API. */
   readonly settle: Method<typeof RunOperations.settle>
+  /**
+   * Runs it again from a turn on, in a conversation of its own, with another message, model or policy. The fork changes nothing:
+   * its calls get the results of that run, or are refused. Rejects with `NotForkable`.
+   */
+  readonly fork: Method<typeof RunOperations.fork>
+  /** What a run did beside another one (`of`), by default that which it was forked from: at most 1,000 deeds. */
+  readonly comparison: Method<typeof RunOperations.comparison>
   /** Stops every tool of `by`'s tenant, or lets them run again: here at once, elsewhere 2 s later (`KillSwitch` says the rest). */
   readonly stopTools: Method<typeof KillSwitchOperations.turn>
   /** Whether every tool of `by`'s tenant is stopped, by its own switch or by that of the process. */

@@ -50,6 +50,7 @@ const kinds = {
   NestedTooDeep: ["nested-too-deep", "Runs start one another too deep"],
   NotEntitled: ["not-entitled", "Not entitled"],
   NotForCustomers: ["forbidden", "Not allowed"],
+  NotForkable: ["not-forkable", "The run cannot be forked"],
   RunIsOver: ["run-is-over", "The run has ended"],
   RunQuarantined: ["run-quarantined", "The run is in quarantine"],
   RunNotFound: ["run-not-found", "Run not found"],
@@ -123,6 +124,7 @@ const details: { readonly [E in PortError as E["_tag"]]: (error: E) => string } 
   NotEntitled: ({ message, via }) =>
     via !== undefined ? "This is not done for somebody else." : `${message}.`,
   NotForCustomers: ({ message }) => message,
+  NotForkable: ({ message }) => `${message}.`,
   RunIsOver: ({ run_id, status }) => `Run ${run_id} is ${status}.`,
   RunQuarantined: ({ reason, run_id, seq }) =>
     `The journal of run ${run_id} does not fold at event ${seq} (${reason}). Nothing was changed; operators read it at /v1/quarantine of this API.`,

@@ -39,6 +39,7 @@ import { makeFaultReporter } from "../tool/FaultReport.ts"
 import { RunSecrets } from "../tool/RunSecrets.ts"
 import type { PartStore } from "../tool/StoredParts.ts"
 import * as GovernedInvoker from "../tool/GovernedInvoker.ts"
+import type * as ToolInvoker from "../tool/ToolInvoker.ts"
 import { ActorTable } from "./ActorTable.ts"
 import * as ClaimedDispatches from "./ClaimedDispatches.ts"
 import { RunLoading } from "./RunLoading.ts"
@@ -90,6 +91,8 @@ export interface ActorHost {
     readonly files: PromptFiles
   }
   readonly directoryFor: DirectoryFor
+  /** What the gate of all calls is made of, for runs that have one of their own. */
+  readonly gate: ToolInvoker.Services
   readonly tasks: TaskStore["Service"]
   readonly ownership: RunOwnership["Service"]
   /** Where the files of messages, results and turns are. */
@@ -142,7 +145,8 @@ export const makeActorHost = Effect.gen(function* () {
   const questions = yield* OpenQuestions
   const report = yield* makeFaultReporter
   const deadlines = yield* Deadlines.make
-  const { invoker, policy_version, providerTools } = yield* GovernedInvoker.make(deadlines)
+  const gate = yield* GovernedInvoker.make(deadlines)
+  const { invoker, policy_version, providerTools } = gate
   const owner = yield* random.uuidV4()
   const table = new ActorTable(questions)
   const secrets = new RunSecrets()
@@ -157,6 +161,7 @@ export const makeActorHost = Effect.gen(function* () {
     table,
     hosting: makeHosting(directory),
     directoryFor: RoleDirectory.make(directory),
+    gate: gate.services,
     tasks: yield* TaskStore,
     ownership: yield* RunOwnership,
     parts,

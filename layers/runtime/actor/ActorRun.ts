@@ -12,6 +12,7 @@ import { hasCopiedResult } from "../../../src/run/CallResult.ts"
 import { eventUnits } from "../../../src/run/HeldUnits.ts"
 import { foldWhole } from "../../../src/run/Quarantine.ts"
 import { ordinalBefore } from "../../../src/run/Branch.ts"
+import type { Forked } from "../../../src/run/Forked.ts"
 import type { RunEvent, RunStopping } from "../../../src/run/RunEvent.ts"
 import { agentOfRun } from "../../../src/run/RunState.ts"
 import type { RunState } from "../../../src/run/RunState.ts"
@@ -30,12 +31,13 @@ import type { StopReason } from "../loop/RunLoop.ts"
 import { run as runLoop } from "../loop/RunLoop.ts"
 import { WorkedTime } from "../loop/WallClockLimit.ts"
 import { countDelivered } from "../relay/DeliveryOutcome.ts"
+import * as ForkedServices from "../replay/ForkedServices.ts"
 import { runAcceptedOf } from "./Acceptance.ts"
 import type { Actor, LoadedRun } from "./Actor.ts"
 import { failIfUnfoldable } from "./ActorCrash.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import type { ClaimedTask } from "./ClaimedDispatches.ts"
-import { branchOf, chapterOf, cutOf, entriesOf, loadPast, withChapter } from "./History.ts"
+import { acceptedIn, chapterOf, cutOf, entriesOf, loadPast, withChapter } from "./History.ts"
 import type { Line } from "./RunLoading.ts"
 import { begun_length, traceRun } from "./RunSpans.ts"
 import type { Feed, ToolOutput } from "../feed/Feed.ts"
@@ -107,10 +109,10 @@ const pastOf = (
   waiting?: number
 ) => {
   const { loop, tasks } = host
-  const branch = branchOf(claim.entries)
+  const { branch, forked } = acceptedIn(claim.entries) ?? {}
+  if (forked !== undefined) return pastOfFork(host, actor, head, forked, claim)
   if (actor.past !== undefined && actor.past_to === ordinalBefore({ branch, ordinal }))
     return Effect.succeed(actor.past)
-  const agent = loop.directory.get(actor.address.agent)
   return loadPast(
     { reader: loop.reader, tasks },
     {
@@ -119,12 +121,43 @@ const pastOf = (
       ordinal,
       branch,
       waiting,
-      cut: cutOf(claim.entries),
-      tokens_max: agent?.spec.history_tokens_max ?? 0,
-      measure: agent === undefined ? utf16Units : loop.weights.of(agent).measure,
-      guards: agent?.guards
+      ...tellingOf(host, actor, claim)
     }
   )
+}
+
+/** What the run was told that is forked, as far as it is there still. */
+const pastOfFork = (
+  host: ActorHost,
+  actor: Actor,
+  { tenant }: Pick<RunHead, "tenant">,
+  { run }: Forked,
+  claim: Claim
+) =>
+  Effect.flatMap(host.tasks.read(tenant, run), (source) =>
+    source === undefined
+      ? Effect.succeed(no_past)
+      : loadPast(
+          { reader: host.loop.reader, tasks: host.tasks },
+          {
+            tenant,
+            conversation: source.conversation,
+            ordinal: source.ordinal,
+            branch: source.branch,
+            ...tellingOf(host, actor, claim)
+          }
+        )
+  )
+
+/** How much of a past an agent is told. */
+const tellingOf = ({ loop }: ActorHost, { address }: Actor, { entries }: Claim) => {
+  const agent = loop.directory.get(address.agent)
+  return {
+    cut: cutOf(entries),
+    tokens_max: agent?.spec.history_tokens_max ?? 0,
+    measure: agent === undefined ? utf16Units : loop.weights.of(agent).measure,
+    guards: agent?.guards
+  }
 }
 
 type Place = Pick<AgentTask, "tenant" | "conversation">
@@ -265,6 +298,9 @@ export const beginAcceptedTask = Effect.fnUntraced(function* (
   return yield* loadRun(host, actor, claim.head, "sent", Effect.succeed(claim))
 })
 
+const agentOf = ({ loop: { directory } }: ActorHost, { accepted }: RunState) =>
+  directory.get(agentOfRun(accepted))
+
 /** Why the run is to fail: its agent is not what it was accepted with. Undefined = it may go on. */
 const definitionChange = (
   agent: ResolvedAgent | undefined,
@@ -328,7 +364,7 @@ export const continueRun = Effect.fnUntraced(function* (
   const shown = new RunFeed(feed, channelKey(head.tenant, head.conversation), run, ordinal)
   const agent = loop.directory.get(actor.address.agent)
   if (!hasWaited) OpenQuestions.matchState(questions, run, state)
-  const services: LoopServices = {
+  const live: LoopServices = {
     ...loop,
     share: actor.share,
     directory: host.directoryFor(state.accepted.roles),
@@ -336,13 +372,13 @@ export const continueRun = Effect.fnUntraced(function* (
     onAmended: (_, { length }) => shown.reached(length),
     delta: (_, frame, step, delta) => shown.delta(frame, step, delta)
   }
-  const looped = runLoop(
-    services,
-    { run, state, worked_ms, last_append_at, hasWaited, beside },
-    past,
-    actor.wakeup,
-    definitionChange(loop.directory.get(agentOfRun(state.accepted)), state)
-  ).pipe(
+  const isFork = state.accepted.forked !== undefined
+  const { services, stopped } = isFork
+    ? yield* ForkedServices.make(host, state, live)
+    : { services: live, stopped: definitionChange(agentOf(host, state), state) }
+  const began = { run, state, worked_ms, last_append_at, hasWaited, beside }
+  const loopedOver = runLoop(services, began, past, actor.wakeup, stopped)
+  const looped = (isFork ? ForkedServices.overReadMemory(loopedOver) : loopedOver).pipe(
     Effect.onExit((exit) =>
       Effect.sync(() => {
         shown.end()
@@ -353,7 +389,8 @@ export const continueRun = Effect.fnUntraced(function* (
   const finish = yield* traceRun(loop.reader, run, state, looped)
   if (finish.how === "ended") {
     table.releaseRun(run)
-    if (actor.memory.isUsed || agent?.spec.memory !== undefined) yield* endMemory(actor.memory, run)
+    const hasMemory = actor.memory.isUsed || agent?.spec.memory !== undefined
+    if (hasMemory && !isFork) yield* endMemory(actor.memory, run)
     const isShown = (agent?.spec.history_tokens_max ?? 0) > 0
     const { hasFiles, past: cut } = finish.state
     actor.past = isShown

@@ -168,6 +168,11 @@ export const withDecodedArguments = (
   })
   return AgentRuntime.of({
     send: decodedSend(services, runtime),
+    fork: Effect.fnUntraced(function* (run, options, by) {
+      const id = yield* Entries.runId(run, "run")
+      const read = yield* Entries.forkOptions(options, "options")
+      return yield* runtime.fork(id, read, yield* Entries.entitled(by, "fork"))
+    }),
     currentAgent: Effect.fnUntraced(function* (conversation, by, replaces) {
       const id = yield* Entries.conversationId(conversation, "conversation")
       const who = yield* Entries.entitled(by, "send")

@@ -13,7 +13,7 @@ import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
 import type { ConversationId, RunId, Tenant } from "../../../src/value/Ids.ts"
 import { rootFrame } from "../../../src/value/Ids.ts"
 import { isErased } from "../../../src/replay/Erased.ts"
-import type { JournalEntry } from "../../../src/run/RunEvent.ts"
+import type { JournalEntry, RunAccepted } from "../../../src/run/RunEvent.ts"
 import type { Branch } from "../../../src/run/Branch.ts"
 import { ordinalBefore } from "../../../src/run/Branch.ts"
 import { emptyState } from "../../../src/run/RunState.ts"
@@ -55,9 +55,9 @@ export const cutOf = (entries: ReadonlyArray<JournalEntry>): HistoryCut | undefi
   return newest?._tag === "Compacted" ? newest.history : undefined
 }
 
-/** Where the run stands in place of another. */
-export const branchOf = ([first]: ReadonlyArray<JournalEntry>): Branch | undefined =>
-  first?.event._tag === "RunAccepted" ? first.event.branch : undefined
+/** How the run of these entries was accepted; undefined = its first one is not among them. */
+export const acceptedIn = ([first]: ReadonlyArray<JournalEntry>): RunAccepted | undefined =>
+  first?.event._tag === "RunAccepted" ? first.event : undefined
 
 export const chapterOf = (ordinal: number, entries: ReadonlyArray<TranscriptEntry>): Chapter => ({
   ordinal,

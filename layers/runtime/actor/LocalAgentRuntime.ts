@@ -137,7 +137,7 @@ const make = Effect.gen(function* () {
   yield* Effect.addFinalizer(() => Effect.sync(() => feed.close()))
   const fibers = yield* ActorFibers.make(host)
   const { deliver, interrupt, settle } = yield* makeCommands(fibers, host)
-  const { currentAgent, send } = yield* Sending.make(host, fibers.begin)
+  const { currentAgent, fork, send } = yield* Sending.make(host, fibers.begin)
   const erasure = yield* SubjectErasure
   const watched = { directory, reader, tasks, deadlines, feed, watch_ms: config.watch_ms }
   yield* news.onCommitted(feed.listener)
@@ -147,6 +147,7 @@ const make = Effect.gen(function* () {
     { digest: yield* Digest.Digest, tasks },
     {
       send,
+      fork,
       currentAgent: (conversation, { tenant }, replaces) =>
         currentAgent(tenant, conversation, replaces),
       interrupt,

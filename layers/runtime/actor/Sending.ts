@@ -49,6 +49,7 @@ import { runAcceptedOf } from "./Acceptance.ts"
 import type { ActorFibers } from "./ActorFibers.ts"
 import type { ActorHost } from "./ActorHost.ts"
 import { contextReaders } from "./ContextReaders.ts"
+import * as Forking from "./Forking.ts"
 import { askedBy, letsWait, queuedBehind } from "./QueuedMessages.ts"
 import { inPlaceOf } from "./Replacing.ts"
 import type { TraceOf } from "./RunSpans.ts"
@@ -122,6 +123,10 @@ const makeOtherAgents = Effect.fnUntraced(function* (host: ActorHost) {
     const { address, conversation, tenant } = task
     const found = yield* conversations.get(tenant, conversation)
     if (found === undefined || found.address.agent === address.agent) return undefined
+    // A conversation that is not at the address of its own id takes no messages: it is a fork, or comes from an archive.
+    if (found.address.key !== conversation) {
+      return yield* new AddressConflict({ conversation, agent: address.agent })
+    }
     const first = directory.get(found.address.agent)?.spec
     const isKept = found.initiated_by === "customer" && !customer_agents.includes(address.agent)
     if (first === undefined || isKept) {
@@ -424,5 +429,5 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, begin: ActorFi
     sendTraced("AgentRuntime.send", (traceOf) =>
       within(message, by, sendMessage(traceOf, message, by))
     )
-  return { currentAgent, send }
+  return { currentAgent, send, fork: yield* Forking.make(host, acceptTask) }
 })

@@ -20,6 +20,7 @@ import { guard_failed, isRefusal } from "../../../src/run/GuardVerdict.ts"
 import type { RunInput, Turn } from "../../../src/run/RunDecider.ts"
 import type { ApprovalRequested, ModelTurned } from "../../../src/run/RunEvent.ts"
 import type { Roles } from "../../../src/principal/Principal.ts"
+import { senderOf } from "../../../src/run/Forked.ts"
 import type { FrameState, RunState } from "../../../src/run/RunState.ts"
 import type { CallModel } from "../../../src/run/RunWork.ts"
 import type { AgentGuards, ResolvedAgent } from "../../../services/AgentDirectory.ts"
@@ -96,7 +97,7 @@ const verdictOf = (
   { call, on, tool }: Pending,
   text: string
 ): Effect.Effect<Verdict | undefined, never, AgentMemory> => {
-  const { by: principal, conversation, roles = [], tenant, trace_id } = state.accepted
+  const { conversation, roles = [], tenant, trace_id } = state.accepted
   const { name } = agent.spec
   const at = { frame: frame.id, step, ...(call && { call }), ...(tool && { tool }) }
   const broken = (cause: Cause.Cause<unknown>): undefined => {
@@ -121,7 +122,7 @@ const verdictOf = (
     run,
     conversation,
     agent: name,
-    principal,
+    principal: senderOf(state.accepted),
     roles,
     ...at,
     get signal() {

@@ -6,6 +6,7 @@ import { Effect, Exit, Context } from "effect"
 import type { Recording } from "../../../src/replay/Recording.ts"
 import { stepKey } from "../../../src/value/Ids.ts"
 import type { Turn } from "../../../src/run/RunDecider.ts"
+import type { ModelTurned } from "../../../src/run/RunEvent.ts"
 import { promptText } from "../../../src/memory/RecalledLines.ts"
 import { MemoryRefused } from "../../../src/memory/MemoryRow.ts"
 import * as Guard from "../../../src/agent/Guard.ts"
@@ -25,22 +26,18 @@ export const recordedModel = (
   recording: Recording,
   onEnd: Effect.Effect<void>
 ): ModelGateway["Service"] => {
-  const { compactions, turns } = recording
+  const { turns } = recording
   return {
     turn: (request) => {
       const key = stepKey(request.frame, request.step)
       if (request.purpose === "summary") {
-        const cut = compactions.get(key)?.find(({ how }) => how === "summarised")
-        const summary = cut?.own?.summary ?? cut?.history?.summary
-        return cut === undefined || summary === undefined
+        const summary = summaryOf(recording, key)
+        return summary === undefined
           ? Exit.fail(unrecorded(key, "a summary"))
-          : Exit.succeed(summaryTurn(summary.text, cut))
+          : Exit.succeed(summary)
       }
       const turned = turns.get(key)
-      if (turned !== undefined) {
-        const { _tag, frame: _frame, given: _given, step: _step, ...turn } = turned
-        return Exit.succeed(turn)
-      }
+      if (turned !== undefined) return Exit.succeed(turnOf(turned))
       return failureOf(recording, request) ?? Effect.andThen(onEnd, Effect.never)
     }
   }
@@ -52,6 +49,35 @@ const unrecorded = (place: string, what: string) =>
     reason: "cassette_diverged",
     message: `the recording holds ${what} for no step ${place}`
   })
+
+const turnOf = ({ _tag, frame: _frame, given: _given, step: _step, ...turn }: ModelTurned): Turn =>
+  turn
+
+/** The turn that made the summary before the turn of this key; undefined = none was recorded. */
+const summaryOf = ({ compactions }: Recording, key: string): Turn | undefined => {
+  const cut = compactions.get(key)?.find(({ how }) => how === "summarised")
+  const summary = cut?.own?.summary ?? cut?.history?.summary
+  return cut === undefined || summary === undefined ? undefined : summaryTurn(summary.text, cut)
+}
+
+/** The run that was forked has paid for it. */
+const forFree = ({ cost: _paid, ...turn }: Turn): Turn => ({
+  ...turn,
+  usage: { input_tokens: 0, output_tokens: 0 }
+})
+
+/** Gives what was recorded before the fork, and asks `live` from there on. */
+export const forkedModel = (
+  before: Recording,
+  live: ModelGateway["Service"]
+): ModelGateway["Service"] => ({
+  turn: (request, sink) => {
+    const key = stepKey(request.frame, request.step)
+    const turned = before.turns.get(key)
+    const turn = request.purpose === "summary" ? summaryOf(before, key) : turned && turnOf(turned)
+    return turn === undefined ? live.turn(request, sink) : Exit.succeed(forFree(turn))
+  }
+})
 
 const summaryTurn = (
   text: string,

@@ -16,7 +16,6 @@ import { recordedDecisions, replayJournal } from "../../../src/replay/JournalRep
 import type { Recording } from "../../../src/replay/Recording.ts"
 import { recordingOf } from "../../../src/replay/Recording.ts"
 import { withCopiedResult } from "../../../src/run/CallResult.ts"
-import { eventUnits } from "../../../src/run/HeldUnits.ts"
 import { RunNotFound } from "../../../src/run/RunCommand.ts"
 import type { JournalEntry, ModelTurned } from "../../../src/run/RunEvent.ts"
 import type { RunQuarantined } from "../../../src/run/Quarantine.ts"
@@ -26,7 +25,7 @@ import type { TranscriptEntry } from "../../../src/conversation/Transcript.ts"
 import { frameOf } from "../../../src/run/RunState.ts"
 import type { JournalError } from "../../../services/RunJournal.ts"
 import type { RunReader } from "../../../services/RunReader.ts"
-import { forEachEntry } from "../../../services/RunReader.ts"
+import { entriesWithin, forEachEntry } from "../../../services/RunReader.ts"
 import { digestOf } from "../tool/CallDigests.ts"
 
 /** The entries of a transcript as texts. Each entry is serialised once, however many steps were shown it. */
@@ -196,13 +195,7 @@ const readWithin = Effect.fnUntraced(function* (
   run: RunId,
   units_max: number
 ): Effect.fn.Return<ReadonlyArray<JournalEntry>, JournalError | RunQuarantined | RunTooLarge> {
-  const entries: Array<JournalEntry> = []
-  let units = 0
-  yield* forEachEntry(reader, run, page_max, (entry) => {
-    units += eventUnits(entry.event)
-    if (units <= units_max) entries.push(entry)
-    else entries.length = 0
-  })
+  const { entries, units } = yield* entriesWithin(reader, run, units_max)
   return units > units_max ? yield* new RunTooLarge({ run_id: run, units, units_max }) : entries
 })
 

@@ -11,6 +11,7 @@
  */
 import { Context, Effect, Exit, Option, Tracer } from "effect"
 import type { Prices } from "../../../src/cost/PriceTable.ts"
+import { senderOf } from "../../../src/run/Forked.ts"
 import type { NestedRuns } from "../../../src/run/NestedRuns.ts"
 import { nestedRunsOf } from "../../../src/run/NestedRuns.ts"
 import { ToolTerminalError } from "../../../src/error/ToolError.ts"
@@ -143,7 +144,7 @@ class AttemptCall implements CallContext {
     this.conversation = accepted.conversation
     this.tenant = accepted.tenant
     this.trace_id = accepted.trace_id
-    this.principal = accepted.by
+    this.principal = senderOf(accepted)
     this.approved_by = approved_by ?? host.authorized?.by
     this.key = key
     if (over_at !== undefined) this.over_at = over_at

@@ -202,6 +202,24 @@ export const duplicateFinished = (
   }
 })
 
+/** The end of a call of a fork, with what `of` ended with in the run that was forked. */
+export const recordedFinished = (
+  host: Pick<CallHost, "agent">,
+  tool: AgentTool,
+  call: CallId,
+  { call: of, files, outcome }: CallSettled
+): RunInput => ({
+  _tag: "Finished",
+  settled: {
+    _tag: "CallSettled",
+    call,
+    outcome,
+    recorded: of,
+    ...marksOf(host, tool, outcome),
+    ...(files === undefined ? undefined : { files })
+  }
+})
+
 const outcomeOfExit = (
   tool: AgentTool,
   exit: Exit.Exit<unknown, unknown>,

@@ -78,7 +78,7 @@ export const make = Effect.fnUntraced(function* (deadlines: Deadlines) {
   for (const warning of [...warningsOf(policy), ...capabilityWarnings(directory.all, policy)]) {
     yield* Effect.logWarning(warning)
   }
-  const invoker = ToolInvoker.make({
+  const services: ToolInvoker.Services = {
     registry,
     digest,
     random: yield* SecureRandom.SecureRandom,
@@ -109,8 +109,8 @@ export const make = Effect.fnUntraced(function* (deadlines: Deadlines) {
             )
         }),
     ...(killSwitch === undefined ? undefined : { killSwitch })
-  })
+  }
   const providerTools = yield* ProviderToolGate.make(policy, directory, killSwitch)
   // The version is part of every approval digest.
-  return { invoker, providerTools, policy_version }
+  return { services, invoker: ToolInvoker.make(services), providerTools, policy_version }
 })

@@ -14,6 +14,7 @@ import type { Capability } from "../../../src/capability/Capability.ts"
 import type { AgentName, FrameId, RunId } from "../../../src/value/Ids.ts"
 import { memoised } from "../../../src/value/Memoised.ts"
 import { callOpening, rootFrame } from "../../../src/value/Ids.ts"
+import { senderOf } from "../../../src/run/Forked.ts"
 import type { RunAccepted } from "../../../src/run/RunEvent.ts"
 import { mayBeAuthorized, policySubjectOf } from "../../../src/permission/JudgedTool.ts"
 import type { ToolPolicyError } from "../../../src/error/ToolError.ts"
@@ -41,7 +42,7 @@ export interface ToolGate {
 export const judgedRun = (run: RunId, accepted: RunAccepted): Omit<JudgedRun, "agent"> => ({
   run,
   tenant: accepted.tenant,
-  principal: accepted.by,
+  principal: senderOf(accepted),
   roles: accepted.roles ?? [],
   ...(accepted.context === undefined ? undefined : { context: accepted.context })
 })

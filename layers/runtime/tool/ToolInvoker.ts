@@ -36,6 +36,7 @@ import { sideRunRefusal } from "../../../src/run/SideRun.ts"
 import type { Permission } from "../../../src/tool/SideEffects.ts"
 import { isPermission } from "../../../src/tool/SideEffects.ts"
 import { onLossOf } from "../../../src/tool/ToolSpec.ts"
+import type { AgentMemory } from "../../../services/AgentMemory.ts"
 import type { KillSwitch } from "../../../services/KillSwitch.ts"
 import type { ApprovalServices } from "./CallApproval.ts"
 import { approvalFor, clientRequest } from "./CallApproval.ts"
@@ -76,7 +77,17 @@ export interface Services extends ToolBody.Services, ApprovalServices, Unresolve
   readonly held?: RunHeld
   /** Stops every tool of a tenant while it is on. Absent = there is no switch. */
   readonly killSwitch?: KillSwitch["Service"]
+  /** Takes the place of checks 8 to 10 and of the body, and may run them. Absent = they are what follows. */
+  readonly instead?: Instead
 }
+
+/** What becomes of a call that the policy lets through. `asks`: a person would be asked first. */
+export type Instead = (
+  host: CallHost,
+  tool: AgentTool,
+  asks: boolean,
+  run: Effect.Effect<RunInput | undefined, never, AgentMemory>
+) => Effect.Effect<RunInput | undefined, never, AgentMemory>
 
 type Rules = Pick<Services, "killSwitch"> & { readonly policy: Policy }
 
@@ -224,6 +235,18 @@ export const make = (services: Services): ToolInvoker => {
     needsApproval: boolean
   ) => startOnce(host, gate.tool, identity, () => startBody(host, gate, args, needsApproval))
 
+  const startGiven = (
+    host: CallHost,
+    gate: ToolGate,
+    args: unknown,
+    needsApproval: boolean
+  ): StartedWork => {
+    const identity = sideEffectIdentity(gate.tool.spec, host.call().arguments)
+    return identity === undefined
+      ? startBody(host, gate, args, needsApproval)
+      : startIdentified(host, gate, identity, args, needsApproval)
+  }
+
   const begin = (host: CallHost): StartedWork => {
     const { arguments: given, id, phase, proposed } = host.call()
     if (proposed.malformed !== undefined) {
@@ -257,10 +280,16 @@ export const make = (services: Services): ToolInvoker => {
     }
     // A dispatch consumed its approval: it is sent again with its key, without another approval.
     const needsApproval = permission === "ask" && !isDispatched
-    const identity = sideEffectIdentity(tool.spec, host.call().arguments)
-    return identity === undefined
-      ? startBody(host, gate, args.value, needsApproval)
-      : startIdentified(host, gate, identity, args.value, needsApproval)
+    return services.instead === undefined
+      ? startGiven(host, gate, args.value, needsApproval)
+      : {
+          effect: services.instead(
+            host,
+            tool,
+            needsApproval,
+            Effect.suspend(() => body.run(startGiven(host, gate, args.value, needsApproval)))
+          )
+        }
   }
 
   return {

@@ -51,6 +51,21 @@ export const agentMember = (column: string): string =>
 /** SQL condition for a task that stands in place of another. An index has it. */
 export const is_branch = `trace_id LIKE '{%"branch":{"replaces":%'`
 
+/** SQL condition for a task whose run is a fork. An index has it. */
+export const is_fork = `trace_id LIKE '{"trace_id":"%","forked":{"sender":"%'`
+
+const before_fork = `^\\{"trace_id":${json_text},"forked":\\{`
+
+/** Who sent the message of the run that the fork of a task `t` was forked from, as JSON text. */
+export const forked_sender = textMember("t.trace_id", "sender", before_fork)
+
+/** The conversation of that run, as JSON text. */
+export const forked_conversation = textMember(
+  "t.trace_id",
+  "conversation",
+  `${before_fork}"sender":${json_text},`
+)
+
 /**
  * SQL expression for the agent that the message of a task `t` went to; NULL = that of its address. A text that is not an object is
  * only the id of a trace.

@@ -1,5 +1,5 @@
 /**
- * Erases one conversation: first what is found by the ids of its runs, then its runs, a few in each transaction, and last the
+ * Erases one conversation, and before it the forks of its runs: first what is found by the ids of its runs, then its runs, a few in each transaction, and last the
  * conversation, in the transaction that ends the record of the erasure. One that is interrupted anywhere before is completed by
  * repeating it. Private to this room.
  *
@@ -18,6 +18,7 @@ import { conversationEraser } from "../../../src/erasure/SubjectEraser.ts"
 import type { ConversationId, Tenant } from "../../../src/value/Ids.ts"
 import { AgentName, ConversationId as Id, RunId, Uuid } from "../../../src/value/Ids.ts"
 import { rowReader } from "../engine/DecodedRows.ts"
+import { forked_conversation, is_fork } from "../engine/StoredText.ts"
 import { inTransaction, orStoreError } from "../engine/SqlFailure.ts"
 import { removeMessages } from "../outbox/OutboxRows.ts"
 import type { Erasing } from "./ConversationErasure.ts"
@@ -37,6 +38,7 @@ interface Deleting {
 }
 
 const readHomes = rowReader(Schema.Struct({ agent: AgentName, address_key: Id }), "conversations")
+const readForks = rowReader(Schema.Struct({ conversation: Id }), "tasks")
 const readRuns = rowReader(Schema.Struct({ id: RunId }), "tasks")
 const readMessages = rowReader(Schema.Struct({ id: Uuid }), "messages of the outbox")
 
@@ -48,6 +50,16 @@ const runsOf = (sql: SqlClient.SqlClient, tenant: Tenant, conversation: Conversa
       [tenant, conversation]
     ),
     (rows) => rows.map(({ id }) => id)
+  )
+
+/** The conversations of forks of its runs. */
+const forksOf = (sql: SqlClient.SqlClient, tenant: Tenant, conversation: ConversationId) =>
+  readForks(
+    sql,
+    `SELECT DISTINCT t.conversation FROM troupe.agent_tasks t JOIN troupe.conversations c
+       ON c.tenant = t.tenant AND c.id = t.conversation AND NOT c.deleted
+     WHERE t.tenant = $1::text AND t.${is_fork} AND ${forked_conversation} = $2::text`,
+    [tenant, JSON.stringify(conversation)]
   )
 
 /** Rows that have the conversation's id in a column, or as a member of what they say, and where they are. */
@@ -112,8 +124,8 @@ const eraseBeside = Effect.fnUntraced(function* (
   )
 })
 
-export const make = ({ begin, blobs, sql, tell }: Deleting) =>
-  Effect.fn("SubjectErasure.eraseConversation")(function* ({
+export const make = ({ begin, blobs, sql, tell }: Deleting) => {
+  const eraseOne = Effect.fn("SubjectErasure.eraseConversation")(function* ({
     conversation,
     tenant,
     ...who
@@ -160,3 +172,10 @@ export const make = ({ begin, blobs, sql, tell }: Deleting) =>
     yield* Effect.tapError(Effect.scoped(erase), () => Effect.ignore(record.end(null)))
     yield* tell({ tenant, conversation })
   }, Effect.mapError(orStoreError))
+  return Effect.fnUntraced(function* (request: Parameters<typeof eraseOne>[0]) {
+    const { conversation, tenant } = request
+    const forks = yield* Effect.mapError(forksOf(sql, tenant, conversation), orStoreError)
+    for (const fork of forks) yield* eraseOne({ ...request, ...fork })
+    yield* eraseOne(request)
+  })
+}

@@ -10,6 +10,7 @@ import { candidateTexts } from "../../../src/erasure/SubjectEraser.ts"
 import { AgentName, ConversationId, RunId } from "../../../src/value/Ids.ts"
 import type { Tenant } from "../../../src/value/Ids.ts"
 import { rowDecoder } from "../engine/DecodedRows.ts"
+import { forked_conversation, forked_sender, is_fork } from "../engine/StoredText.ts"
 import { forEachPiece, inPiece } from "./TablePieces.ts"
 
 const Home = {
@@ -21,7 +22,7 @@ const decodeConversations = rowDecoder(
   Schema.Struct({ ...Home, begun: Schema.Boolean }),
   "conversations"
 )
-const decodeTasks = rowDecoder(Schema.Struct({ ...Home, id: RunId }), "tasks")
+const decodeTasks = rowDecoder(Schema.Struct({ ...Home, id: RunId, fork: Schema.Boolean }), "tasks")
 const decodeRuns = rowDecoder(Schema.Struct({ id: RunId }), "tasks")
 
 /** A conversation and those of its runs that have to be erased. */
@@ -46,10 +47,14 @@ const conversations_statement = `SELECT t.id AS conversation, t.agent, t.address
   FROM troupe.conversations t WHERE ${inPiece(4, 5)} AND t.tenant = $1::text AND (t.begun_by = $2::text
     OR EXISTS (SELECT FROM unnest($3::text[]) w WHERE strpos(lower(t.id || ' ' || t.address_key), lower(w)) > 0))`
 
-/** The sender is JSON text: the id alone, or an object whose first member is the id. */
-const tasks_statement = `SELECT t.id, t.conversation, t.agent, t.address_key FROM troupe.agent_tasks t
+/**
+ * The sender is JSON text: the id alone, or an object whose first member is the id. A fork is of who sent the message of the run
+ * that it was forked from.
+ */
+const tasks_statement = `SELECT t.id, t.conversation, t.agent, t.address_key, t.${is_fork} AS fork FROM troupe.agent_tasks t
   WHERE ${inPiece(5, 6)} AND t.tenant = $1::text
-    AND (t.by = $2::text OR strpos(t.by, $3::text) = 1 OR t.conversation = ANY ($4::text[]))`
+    AND (t.by = $2::text OR strpos(t.by, $3::text) = 1 OR t.conversation = ANY ($4::text[])
+      OR (t.${is_fork} AND (${forked_sender} = $2::text OR ${forked_conversation} = ANY ($7::text[]))))`
 
 export const findOwned = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -74,13 +79,16 @@ export const findOwned = Effect.fnUntraced(function* (
     sql,
     "agent_tasks",
     Effect.fnUntraced(function* ({ from, to }) {
-      const params = [tenant, id, `{"id":${id},`, [...owned.keys()], from, to]
-      for (const { id: run, ...home } of yield* decodeTasks(
+      const whole = [...owned.values()].flatMap((each) => (each.whole ? [each.conversation] : []))
+      const names = whole.map((each) => JSON.stringify(each))
+      const params = [tenant, id, `{"id":${id},`, whole, from, to, names]
+      for (const { fork, id: run, ...home } of yield* decodeTasks(
         yield* sql.unsafe(tasks_statement, params)
       )) {
         let known = owned.get(home.conversation)
         if (known === undefined) {
-          owned.set(home.conversation, (known = { ...home, whole: false, runs: [] }))
+          // A fork has its conversation for itself.
+          owned.set(home.conversation, (known = { ...home, whole: fork, runs: [] }))
         }
         known.runs.push(run)
       }

@@ -79,6 +79,8 @@ export const statements: ReadonlyArray<string> = [
   // The few tasks that stand in place of others (`is_branch`).
   `CREATE INDEX agent_tasks_branches ON troupe.agent_tasks (tenant, conversation, ordinal)
     WHERE trace_id LIKE '{%"branch":{"replaces":%'`,
+  // The few tasks whose runs are forks (`is_fork`).
+  `CREATE INDEX agent_tasks_forks ON troupe.agent_tasks (tenant) WHERE trace_id LIKE '{"trace_id":"%","forked":{"sender":"%'`,
   // The mailbox of an address is counted for each message.
   `CREATE INDEX agent_tasks_mailbox ON troupe.agent_tasks (address_key, agent, tenant) WHERE status < 2`,
   // A tenant's runs, newest first.
