@@ -120,7 +120,7 @@ export const floorRefusal = (path: string, name: string): string | undefined => 
 export const inner: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<string>>>>> = {
   // A call runs the same way whoever asks for it, so that `tool` knows nobody; `fiber` knows no run.
   runtime: {
-    actor: ["loop", "approval", "directory", "feed", "fiber", "tool", "relay"],
+    actor: ["loop", "approval", "directory", "feed", "fiber", "tool", "relay", "replay"],
     loop: ["feed", "fiber", "tool"],
     replay: ["loop", "directory", "fiber", "tool"],
     queue: ["fiber", "relay", "tool"],
