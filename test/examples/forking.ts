@@ -29,15 +29,12 @@ const model = scripted(({ model: name, step }) => {
 })
 
 const troupe = await start({ agents: [shop], tools: [refund], model })
-try {
-  const { run } = await troupe.ask({ agent: "shop", text: "Pay 1003 back." }, olga)
-  const fork = await troupe.fork(run, { step: "0/2", model: "other" }, olga)
-  await troupe.result(fork.id)
-  for (const { deed, how } of (await troupe.comparison(fork.id)).items) console.log(deed, "is", how)
-  console.log("paid:", paid.join())
-} finally {
-  await troupe.stop()
-}
+const { run } = await troupe.ask({ agent: "shop", text: "Pay 1003 back." }, olga)
+const fork = await troupe.fork(run, { step: "0/2", model: "other" }, olga)
+await troupe.result(fork.id)
+for (const { deed, how } of (await troupe.comparison(fork.id)).items) console.log(deed, "is", how)
+console.log("paid:", paid.join())
+await troupe.stop()
 
 // Output:
 // turn 0/1 is same
