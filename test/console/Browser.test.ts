@@ -52,7 +52,7 @@ for (const [name, store] of stores) {
         await page.waitForURL(`**/inbox/${id}`)
         const focused = page.locator("button:focus", { hasText: /^Approve/ })
         await page.getByRole("button", { name: "Approve", exact: true }).waitFor()
-        for (let tabs = 0; tabs < 20 && (await focused.count()) === 0; tabs++) {
+        for (let tabs = 0; tabs < 40 && (await focused.count()) === 0; tabs++) {
           await page.keyboard.press("Tab")
         }
         await page.keyboard.press("Enter")
@@ -206,12 +206,18 @@ describe("every page", () => {
             "/runs",
             `/runs/${run}`
           ]
-          for (const colorScheme of ["light", "dark"] as const) {
+          const ofAdmins = ["/tokens", "/erasures"]
+          for (const [colorScheme, name, shown] of [
+            ["light", "olga", paths],
+            ["dark", "olga", paths],
+            ["light", "other", ofAdmins],
+            ["dark", "other", ofAdmins]
+          ] as const) {
             const { close, complaints, page } = await opened(base, { colorScheme })
             await page.goto("/console/sign-in")
             assert.deepStrictEqual(await faults(page), [])
-            await signIn(page, "olga")
-            for (const path of paths) {
+            await signIn(page, name)
+            for (const path of shown) {
               await page.goto(`/console${path}`)
               // What is closed is not looked at.
               await page.evaluate(
