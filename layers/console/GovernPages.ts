@@ -2,6 +2,7 @@
 import type * as AgentOperations from "../../src/operation/AgentOperations.ts"
 import type { OutputOf } from "../../src/operation/Operation.ts"
 import { cutText } from "../../src/value/CutText.ts"
+import { apiPart } from "./ApiLine.ts"
 import { agentAnchor, agentGraph } from "./AgentGraph.ts"
 import type { Child, Html } from "./Html.ts"
 import { element } from "./Html.ts"
@@ -76,12 +77,13 @@ const agentPart = (
   )
 
 /** The agents of the process that answers, with what they hold there. */
-export const agentsPage = (view: View, agents: ReadonlyArray<Agent>): Html =>
+export const agentsPage = (view: View, agents: ReadonlyArray<Agent>, line: string): Html =>
   page(
     view,
     { title: "Agents", current: "/agents" },
     agentGraph(agents),
-    agents.map((agent) => agentPart(view, agent))
+    agents.map((agent) => agentPart(view, agent)),
+    apiPart(line)
   )
 
 /** The switch that stops every tool of the tenant. */

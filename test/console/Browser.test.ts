@@ -127,6 +127,46 @@ for (const [name, store] of stores) {
   })
 }
 
+describe("a form of arguments", () => {
+  inBrowser(
+    "means what was proposed where nobody touched it, whatever a browser does to texts",
+    () =>
+      at(
+        {},
+        async ({ ask, base, troupe }) => {
+          const { id } = await ask()
+          const { close, page } = await opened(base)
+          await signIn(page, "olga")
+          await page.goto(`/console/inbox/${id}`)
+          await page.getByText("Change and run …").click()
+          const preview = page.getByRole("button", { name: "Show the changes" })
+          await preview.click()
+          await page.getByText("Nothing was changed. Approve it").waitFor()
+          // Also once it came back.
+          await preview.click()
+          await page.getByText("Nothing was changed. Approve it").waitFor()
+          const order = page.getByRole("textbox", { name: "order" })
+          await order.fill("one\nmore")
+          await preview.click()
+          await page.getByRole("button", { name: "Run it so" }).click()
+          await page.getByText("changed and approved by olga").waitFor()
+          const { decision } = await troupe.approval(id)
+          assert.deepStrictEqual(decision?._tag === "Modify" && decision.arguments, {
+            ...odd,
+            order: "one\nmore"
+          })
+          await close()
+        },
+        odd
+      )
+  )
+  const odd = {
+    order: "\nbegins and ends with a line\n\n",
+    amount: " 1\r\n\u202e\u00a0",
+    why: `\t"quotes" &amp; ‹U+202E› \u2028 \ud83d\ude00 `
+  }
+})
+
 describe("keys", () => {
   inBrowser("lead through a list and to each decision, and decide nothing by themselves", () =>
     at({}, async ({ ask, base, troupe }) => {
