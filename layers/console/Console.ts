@@ -9,11 +9,12 @@ import { rightRefusal } from "../../src/principal/Rights.ts"
 import { After } from "../../src/operation/Page.ts"
 import { defined } from "../../src/value/PlainObject.ts"
 import { operations } from "../service/ServiceOperations.ts"
-import { administration } from "./AdminRoutes.ts"
 import { apiLine, jsonFile } from "./ApiLine.ts"
 import { files } from "./ListFiles.ts"
 import { runQuery } from "./ListQueries.ts"
 import { keyScript } from "./Keys.ts"
+import { goOnScript } from "./BulkPages.ts"
+import { bulks } from "./BulkRoutes.ts"
 import { followScript } from "./Following.ts"
 import { forking } from "./ForkRoutes.ts"
 import { following, markOfWaiting, waitingNow } from "./FollowRoutes.ts"
@@ -164,7 +165,7 @@ export const pages: ReadonlyArray<Page> = [
   {
     method: "GET",
     path: "/console/keys.js",
-    answer: shared(keyScript + followScript, "text/javascript")
+    answer: shared(keyScript + followScript + goOnScript, "text/javascript")
   },
   { method: "GET", path: "/console/sign-in", answer: signInForm },
   { method: "POST", path: "/console/sign-in", answer: signIn },
@@ -175,11 +176,11 @@ export const pages: ReadonlyArray<Page> = [
   { method: "POST", path: "/console/runs/:id/cancel", answer: cancel },
   ...questions,
   ...files,
+  ...bulks,
   ...following,
   ...forking,
   ...repairs,
   ...conversations,
   ...governing,
-  ...memories,
-  ...administration
+  ...memories
 ]

@@ -1,6 +1,7 @@
 /** Dead letters as a list, and one of them: why it was not delivered, what it tells, and what becomes of it. */
 import type { DeadLetter, DeadLetterStatus } from "../../src/delivery/OutboxMessage.ts"
 import { cutText } from "../../src/value/CutText.ts"
+import { bulkLink } from "./BulkPages.ts"
 import type { Child, Html } from "./Html.ts"
 import { element } from "./Html.ts"
 import { jsonBlock } from "./QuestionPages.ts"
@@ -82,7 +83,7 @@ export const lettersPage = (view: View, { items, next_after, status }: Letters):
   const more = new URLSearchParams({ status, after: next_after ?? "" })
   return page(
     view,
-    { title, current },
+    { title, current, aside: bulkLink(view, "letters", "Send many again, or give them up …") },
     filters(view, status),
     items.length === 0
       ? emptyList(...nothing[status])

@@ -45,7 +45,7 @@ const rowsOf = Effect.fnUntraced(function* <Item, After extends string, E, R>(
 })
 
 /** The file says in its name that it is only the beginning. */
-const csvFile = (
+export const csvFile = (
   name: string,
   header: ReadonlyArray<string>,
   { isCut, rows }: { readonly rows: ReadonlyArray<Row>; readonly isCut: boolean }

@@ -5,6 +5,7 @@ import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import { cutText } from "../../src/value/CutText.ts"
 import { stepKey } from "../../src/value/Ids.ts"
 import { apiPart } from "./ApiLine.ts"
+import { bulkLink } from "./BulkPages.ts"
 import { callTable, reasonedCalls } from "./CallReasons.ts"
 import { eventGist } from "./EventGist.ts"
 import type { Child, Html, ShownJson } from "./Html.ts"
@@ -80,7 +81,7 @@ export const runsPage = (view: View, { items, line, next_after, status }: Runs):
   const chosen = status === undefined ? "" : `?status=${status}`
   return page(
     view,
-    { title: "Runs", current: "/runs" },
+    { title: "Runs", current: "/runs", aside: bulkLink(view, "runs", "Cancel many …") },
     filters(view, status),
     items.length === 0
       ? emptyList("There is no such run.", "A message to an agent begins one.")

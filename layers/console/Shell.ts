@@ -47,19 +47,8 @@ const governs = [
   ["/kill-switch", "Kill switch"]
 ] as const
 
-/** Each with the right that it needs; who lacks it has no link. */
-const administers = [
-  ["/tokens", "Access tokens", "issueTokens"],
-  ["/erasures", "Erasures", "erase"]
-] as const
-
 /** The path of one of the pages in the menu. */
-export type PagePath = (
-  | typeof pages
-  | typeof repairs
-  | typeof governs
-  | typeof administers
-)[number][0]
+export type PagePath = (typeof pages | typeof repairs | typeof governs)[number][0]
 
 const head = (path: string, title: string, ...more: ReadonlyArray<Child>) =>
   element(
@@ -108,13 +97,6 @@ const links = (
     )
   )
 
-const administration = (view: View, current: PagePath): Child => {
-  const own = administers.flatMap(([path, name, right]) =>
-    may(view, right) ? [[path, name] as const] : []
-  )
-  return own.length > 0 && [element("h2", {}, "Administer"), links(own, view, current)]
-}
-
 const menu = (view: View, current: PagePath) =>
   element(
     "nav",
@@ -130,7 +112,6 @@ const menu = (view: View, current: PagePath) =>
     links(repairs, view, current),
     element("h2", {}, "Govern"),
     links(governs, view, current),
-    administration(view, current),
     element(
       "div",
       { class: "who" },
@@ -140,18 +121,23 @@ const menu = (view: View, current: PagePath) =>
     )
   )
 
-/** A page with its menu. `aside` stands beside the heading; with `follows` it follows what it shows. */
+/**
+ * A page with its menu. `aside` stands beside the heading; with `follows` it follows what it shows, with `sendsForms` a form of it may
+ * send itself.
+ */
 export const page = (
   view: View,
   {
     aside,
     current,
     follows,
+    sendsForms = false,
     title
   }: {
     readonly aside?: Child
     readonly current: PagePath
     readonly follows?: Following | undefined
+    readonly sendsForms?: boolean
     readonly title: string
   },
   ...content: ReadonlyArray<Child>
@@ -162,7 +148,7 @@ export const page = (
     head(
       view.path,
       title,
-      follows !== undefined && followHead(view.path, view.nonce),
+      (follows !== undefined || sendsForms) && followHead(view.path, view.nonce),
       scriptAt(`${view.path}/keys.js`)
     ),
     element(

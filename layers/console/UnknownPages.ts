@@ -3,6 +3,7 @@ import type { RunSummary } from "../../src/operation/RunSummary.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
 import { causalChain } from "./CausalChain.ts"
+import { bulkLink } from "./BulkPages.ts"
 import type { Child, Html } from "./Html.ts"
 import { element } from "./Html.ts"
 import { argumentsOf } from "./QuestionPages.ts"
@@ -43,23 +44,26 @@ const list = (view: View, calls: Calls, open?: string) =>
 
 const title = "Unknown outcomes"
 
-const heading = ({ length }: Calls) => ({
+const heading = (view: View, { length }: Calls) => ({
   title,
   current: "/unknown" as const,
-  aside: element(
-    "span",
-    { class: "quiet" },
-    length === 0
-      ? "nothing waits"
-      : `${length} ${length === 1 ? "call waits" : "calls wait"}, the oldest first`
-  )
+  aside: [
+    element(
+      "span",
+      { class: "quiet" },
+      length === 0
+        ? "nothing waits"
+        : `${length} ${length === 1 ? "call waits" : "calls wait"}, the oldest first`
+    ),
+    length > 1 && bulkLink(view, "calls", "Settle many …")
+  ]
 })
 
 /** All of them, with none open. */
 export const unknownPage = (view: View, calls: Calls): Html =>
   page(
     view,
-    heading(calls),
+    heading(view, calls),
     calls.length === 0
       ? emptyList(
           "Every call has an outcome.",
@@ -171,7 +175,7 @@ export const unknownOfRunPage = (
   const isLeft = run.unknown_calls.some(({ call }) => call === rejected?.typed["call"])
   return page(
     view,
-    heading(calls),
+    heading(view, calls),
     element(
       "div",
       { class: calls.length > 0 ? "split" : undefined },

@@ -91,7 +91,7 @@ describe("dead letters", () => {
       assert.include((await olga.get("/console/dead-letters?status=discarded")).text, path)
       const late = await olga.post(path, { decision: "replay", why: "no, send it" })
       assert.strictEqual(late.status, 409)
-      assert.include(late.text, "<pre>no, send it</pre>")
+      assert.include(late.text, '<pre tabindex="0">no, send it</pre>')
       assert.strictEqual((await troupe.deadLetter(letterId(0), anna)).resolved_reason, "too old")
       assert.deepStrictEqual(receiver.took, [])
     }))

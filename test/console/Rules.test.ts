@@ -230,14 +230,10 @@ describe("tools", () => {
     }))
     const of = (tools: ReadonlyArray<McpToolStatus>) =>
       documentOf(
-        toolsPage(view, {
-          line: "",
-          tools: [],
-          offers: [
-            { name: hostile, description: hostile, provider: "worker", available: false },
-            { name: "works.cut", description: "Cuts.", provider: "worker", available: true }
-          ],
-          servers: [
+        toolsPage(
+          view,
+          [],
+          [
             {
               server: "files",
               target: hostile,
@@ -247,13 +243,11 @@ describe("tools", () => {
               tools
             }
           ]
-        })
+        )
       )
     const text = of(many)
     const said = words(text)
     for (const each of [
-      "no worker is there",
-      "works.cut Cuts. a worker is there",
       "files reconnecting",
       "it hung up",
       "Connected again 3",

@@ -107,7 +107,7 @@ describe("unknown outcomes", () => {
       await olga.post(path, { call, decision: "succeeded", result: "1" })
       const late = await olga.post(path, { call, decision: "succeeded", result: '"mine"' })
       assert.strictEqual(late.status, 409)
-      assert.include(late.text, "<pre>&quot;mine&quot;</pre>")
+      assert.include(late.text, '<pre tabindex="0">&quot;mine&quot;</pre>')
       const stray = await olga.post(path, { call: "7/7.7", decision: "failed", message: "x" })
       assert.strictEqual(stray.status, 409)
     }))
