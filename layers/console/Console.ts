@@ -9,6 +9,7 @@ import { rightRefusal } from "../../src/principal/Rights.ts"
 import { After } from "../../src/operation/Page.ts"
 import { defined } from "../../src/value/PlainObject.ts"
 import { operations } from "../service/ServiceOperations.ts"
+import { administration } from "./AdminRoutes.ts"
 import { apiLine, jsonFile } from "./ApiLine.ts"
 import { files } from "./ListFiles.ts"
 import { runQuery } from "./ListQueries.ts"
@@ -182,5 +183,6 @@ export const pages: ReadonlyArray<Page> = [
   ...repairs,
   ...conversations,
   ...governing,
-  ...memories
+  ...memories,
+  ...administration
 ]

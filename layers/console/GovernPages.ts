@@ -2,11 +2,13 @@
 import type * as AgentOperations from "../../src/operation/AgentOperations.ts"
 import type { OutputOf } from "../../src/operation/Operation.ts"
 import { cutText } from "../../src/value/CutText.ts"
+import { apiPart } from "./ApiLine.ts"
+import { agentAnchor, agentGraph } from "./AgentGraph.ts"
 import type { Child, Html } from "./Html.ts"
 import { element } from "./Html.ts"
 import type { View } from "./Shell.ts"
 import { fact, form, may, page, table } from "./Shell.ts"
-import { shortId } from "./Words.ts"
+import { duration, shortId } from "./Words.ts"
 
 type Agent = OutputOf<typeof AgentOperations.list>["items"][number]
 
@@ -27,13 +29,29 @@ const actorRow = (view: View, { key, restarts, run_id, state }: Agent["actors"][
   restarts
 ]
 
+/** The limits that are in force, in words. */
+const limitText = (limits: Agent["limits"]): string => {
+  const { calls_max, cost_max, on_breach, steps_max, tokens_max, wall_ms_max } = limits
+  const count = (number: number) => number.toLocaleString("en")
+  return [
+    `${count(steps_max)} turns`,
+    `${count(calls_max)} calls`,
+    tokens_max > 0 && `${count(tokens_max)} tokens`,
+    cost_max !== undefined && `a cost of ${cost_max}`,
+    wall_ms_max > 0 && duration(wall_ms_max),
+    { stop: "then it fails", ask: "then a person is asked", answer: "then it answers" }[on_breach]
+  ]
+    .filter((each) => each !== false)
+    .join(", ")
+}
+
 const agentPart = (
   view: View,
-  { actors, description, kind, model, name, specialists, tools }: Agent
+  { actors, description, handoffs, kind, limits, model, name, specialists, tools, version }: Agent
 ) =>
   element(
     "section",
-    { class: "group" },
+    { class: "group", id: agentAnchor(name) },
     element("h2", {}, name, " ", kind !== undefined && element("span", { class: "tag" }, kind)),
     element("p", { class: "quiet" }, cutText(description, 400)),
     element(
@@ -41,7 +59,10 @@ const agentPart = (
       { class: "facts" },
       model !== undefined && fact("Model", model),
       tools.length > 0 && fact("Tools", tools.map((tool) => tool.name).join(", ")),
-      specialists.length > 0 && fact("Specialists", specialists.join(", "))
+      specialists.length > 0 && fact("Specialists", specialists.join(", ")),
+      handoffs.length > 0 && fact("May hand over to", handoffs.join(", ")),
+      fact("Limits of a run", limitText(limits)),
+      fact("Version", shortId(version))
     ),
     actors.length === 0
       ? element("p", { class: "quiet" }, "No conversation of it is in this process.")
@@ -56,11 +77,13 @@ const agentPart = (
   )
 
 /** The agents of the process that answers, with what they hold there. */
-export const agentsPage = (view: View, agents: ReadonlyArray<Agent>): Html =>
+export const agentsPage = (view: View, agents: ReadonlyArray<Agent>, line: string): Html =>
   page(
     view,
     { title: "Agents", current: "/agents" },
-    agents.map((agent) => agentPart(view, agent))
+    agentGraph(agents),
+    agents.map((agent) => agentPart(view, agent)),
+    apiPart(line)
   )
 
 /** The switch that stops every tool of the tenant. */

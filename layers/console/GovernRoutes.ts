@@ -1,7 +1,9 @@
 /** The routes of what operators govern. */
 import { Effect, Schema } from "effect"
+import * as AgentOperations from "../../src/operation/AgentOperations.ts"
 import * as ApprovalOperations from "../../src/operation/ApprovalOperations.ts"
 import * as CostOperations from "../../src/operation/CostOperations.ts"
+import * as ToolOperations from "../../src/operation/ToolOperations.ts"
 import { operations } from "../service/ServiceOperations.ts"
 import { apiLine } from "./ApiLine.ts"
 import { costsPage } from "./CostPages.ts"
@@ -17,7 +19,9 @@ import { decoded, nothingHere, page_max, perform, queryOf, signedPage, to } from
 const days_max = 400
 
 const agents = signedPage((asked) =>
-  Effect.map(perform(operations.agents, {}, asked), ({ items }) => agentsPage(asked.view, items))
+  Effect.map(perform(operations.agents, {}, asked), ({ items }) =>
+    agentsPage(asked.view, items, apiLine(asked, AgentOperations.list, {}))
+  )
 )
 
 const costs = signedPage(
@@ -70,7 +74,8 @@ const policy = signedPage(
   Effect.fnUntraced(function* (asked: Asked) {
     const inForce = yield* perform(operations.policy, {}, asked)
     const { on } = yield* perform(operations.toolsStopped, {}, asked)
-    return policyPage(asked.view, { ...inForce, isStopped: on })
+    const line = apiLine(asked, ToolOperations.policy, {})
+    return policyPage(asked.view, { ...inForce, isStopped: on, line })
   })
 )
 
@@ -80,7 +85,13 @@ const tools = signedPage(
     const servers = may(asked.view, operations.mcpServers.operation.right)
       ? yield* perform(operations.mcpServers, {}, asked)
       : undefined
-    return toolsPage(asked.view, items, servers?.items)
+    const { items: offers } = yield* perform(operations.workerTools, {}, asked)
+    return toolsPage(asked.view, {
+      offers,
+      tools: items,
+      servers: servers?.items,
+      line: apiLine(asked, ToolOperations.list, {})
+    })
   })
 )
 

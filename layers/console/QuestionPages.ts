@@ -3,6 +3,7 @@ import type { Approval } from "../../src/approval/Approval.ts"
 import { approverRefusal } from "../../src/principal/Rights.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import { causalChain } from "./CausalChain.ts"
+import { apiPart } from "./ApiLine.ts"
 import type { ArgumentEditor } from "./ArgumentForm.ts"
 import { argumentChanges, argumentForm, changeForm } from "./ArgumentForm.ts"
 import type { Child, Html } from "./Html.ts"
@@ -10,6 +11,8 @@ import { keyHint } from "./Keys.ts"
 import type { Origin } from "./Origins.ts"
 import { originsIn } from "./Origins.ts"
 import { boundedJson, element, jsonText } from "./Html.ts"
+import type { SentBack } from "./Revisions.ts"
+import { sentBackBefore } from "./Revisions.ts"
 import type { Rejected, View } from "./Shell.ts"
 import { emptyList, fact, form, nextPage, page, rejectedNotice } from "./Shell.ts"
 import type { Worded } from "./WordedForm.ts"
@@ -20,6 +23,8 @@ import { moment, shortId } from "./Words.ts"
 export interface Questions {
   readonly items: ReadonlyArray<Approval>
   readonly next_after?: string
+  /** What asks the API for what the page shows. Absent = nothing does. */
+  readonly line?: string
   /** Stands for the list, for whoever follows it. Absent = it is not followed. */
   readonly mark?: string
 }
@@ -111,7 +116,8 @@ export const inboxPage = (view: View, questions: Questions): Html =>
           "A tool that changes something asks here first, unless a policy or an authorisation lets it run."
         )
       : list(view, questions),
-    newer(view, questions)
+    newer(view, questions),
+    questions.line !== undefined && apiPart(questions.line)
   )
 
 /** Where a value came from, each with the event that has it. */
@@ -310,6 +316,17 @@ const facts = (view: View, approval: Approval): Html => {
   )
 }
 
+/** What a proposal changed after the one before was sent back. */
+const sentBack = (before: SentBack | undefined, args: unknown): Child =>
+  before !== undefined &&
+  element(
+    "section",
+    {},
+    element("h3", {}, "What changed since it was sent back"),
+    element("p", {}, element("b", {}, before.by), `: “${before.note}”`),
+    argumentChanges(before.arguments, args)
+  )
+
 /** What differs from the proposal, to be confirmed. Nothing was decided yet. */
 export const changePage = (
   view: View,
@@ -410,10 +427,12 @@ export const questionPage = (
             origins: originsIn(entries, call)
           })
         ),
+        sentBack(sentBackBefore(entries, approval), args),
         element("section", {}, facts(view, approval), spoken(approval, view.now)),
         element("div", { class: "actions" }, answers(view, approval, editor, rejected))
       )
     ),
-    newer(view, questions)
+    newer(view, questions),
+    questions.line !== undefined && apiPart(questions.line)
   )
 }

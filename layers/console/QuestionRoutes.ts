@@ -9,6 +9,7 @@ import { readJson } from "../../src/value/BoundedJson.ts"
 import { isSameJson } from "../../src/value/Canonical.ts"
 import { defined } from "../../src/value/PlainObject.ts"
 import { operations } from "../service/ServiceOperations.ts"
+import { apiLine } from "./ApiLine.ts"
 import { argumentParts, argumentsIn, fieldsIn } from "./ArgumentFields.ts"
 import type { ArgumentEditor } from "./ArgumentForm.ts"
 import { markOfQuestions } from "./FollowRoutes.ts"
@@ -42,7 +43,10 @@ const followedQuestions = Effect.fnUntraced(function* (asked: Asked) {
 })
 
 const inbox = signedPage((asked) =>
-  Effect.map(followedQuestions(asked), (questions) => inboxPage(asked.view, questions))
+  Effect.map(followedQuestions(asked), (questions) => {
+    const line = apiLine(asked, ApprovalOperations.list, queryOf(asked, ["after"]))
+    return inboxPage(asked.view, { ...questions, line })
+  })
 )
 
 /** What the arguments of a question that waits are edited with: fields, or JSON where the address or the form asks for it. */
@@ -70,11 +74,16 @@ const questionWith = Effect.fnUntraced(function* (
 ) {
   const questions = yield* followedQuestions(asked)
   const { items: entries } = yield* eventsOf(asked, { id: approval.run_id })
-  return questionPage(asked.view, questions, {
-    approval,
-    entries,
-    ...defined({ editor, rejected })
-  })
+  const line = apiLine(asked, { path: `/v1/approvals/${approval.id}` }, {})
+  return questionPage(
+    asked.view,
+    { ...questions, line },
+    {
+      approval,
+      entries,
+      ...defined({ editor, rejected })
+    }
+  )
 })
 
 /** The question that an address names, with what edits its arguments. */

@@ -3,7 +3,9 @@ import type { McpServerStatus } from "../../src/mcp/McpPin.ts"
 import type { OutputOf } from "../../src/operation/Operation.ts"
 import type * as ToolOperations from "../../src/operation/ToolOperations.ts"
 import type { PermissionRule } from "../../src/permission/PermissionRule.ts"
+import type { ToolListing } from "../../src/tool/Registry.ts"
 import { cutText } from "../../src/value/CutText.ts"
+import { apiPart } from "./ApiLine.ts"
 import type { Child, Html } from "./Html.ts"
 import { element } from "./Html.ts"
 import type { View } from "./Shell.ts"
@@ -61,10 +63,15 @@ const modes = {
   allow_reads: "tools that only read are allowed, all others ask"
 } as const
 
+interface Shown {
+  /** What asks the API for what the page shows. */
+  readonly line: string
+}
+
 /** The policy in force. */
 export const policyPage = (
   view: View,
-  { isStopped, policy, version, warnings }: InForce & { readonly isStopped: boolean }
+  { isStopped, line, policy, version, warnings }: InForce & Shown & { readonly isStopped: boolean }
 ): Html => {
   const { approval_required, default_deny, mode, rules, servers } = policy
   const byServer = Object.entries(servers)
@@ -125,7 +132,8 @@ export const policyPage = (
         "Always asked about",
         element("p", {}, approval_required.slice(0, rows_max).join(", "))
       ),
-    element("p", {}, element("a", { href: `${view.path}/tools` }, "What it says of each tool"))
+    element("p", {}, element("a", { href: `${view.path}/tools` }, "What it says of each tool")),
+    apiPart(line)
   )
 }
 
@@ -190,6 +198,15 @@ const toolRow = (tool: Tool): Html => {
   )
 }
 
+const offerRow = ({ available, description, name }: ToolListing): Html =>
+  row(
+    element("code", {}, name),
+    cutText(description, 300),
+    available
+      ? element("span", { class: "tag good" }, "a worker is there")
+      : element("span", { class: "tag bad" }, "no worker is there")
+  )
+
 const serverPart = ({ message, restarts, server, state, target, tools }: McpServerStatus): Html => {
   const amiss = tools.filter((tool) => tool.state !== "available")
   return element(
@@ -228,8 +245,17 @@ const serverPart = ({ message, restarts, server, state, target, tools }: McpServ
 /** The tools of the process that answers. `servers`: undefined for those who may not look at MCP servers. */
 export const toolsPage = (
   view: View,
-  tools: ReadonlyArray<Tool>,
-  servers: ReadonlyArray<McpServerStatus> | undefined
+  {
+    line,
+    offers,
+    servers,
+    tools
+  }: Shown & {
+    readonly tools: ReadonlyArray<Tool>
+    readonly servers?: ReadonlyArray<McpServerStatus> | undefined
+    /** What workers offer to run, from other processes too. */
+    readonly offers: ReadonlyArray<ToolListing>
+  }
 ): Html =>
   page(
     view,
@@ -240,10 +266,15 @@ export const toolsPage = (
           ["Tool", "Does", "Calls", "Who decides", "Once", "If its outcome is lost", "Agents"],
           tools.map(toolRow)
         ),
+    offers.length > 0 && [
+      element("h2", { class: "more" }, "Offered by workers"),
+      bounded(["Tool", "Does", "State"], offers.map(offerRow))
+    ],
     servers !== undefined && [
       element("h2", { class: "more" }, "MCP servers"),
       servers.length === 0
         ? element("p", { class: "quiet" }, "There are none.")
         : servers.map(serverPart)
-    ]
+    ],
+    apiPart(line)
   )

@@ -47,8 +47,19 @@ const governs = [
   ["/kill-switch", "Kill switch"]
 ] as const
 
+/** Each with the right that it needs; who lacks it has no link. */
+const administers = [
+  ["/tokens", "Access tokens", "issueTokens"],
+  ["/erasures", "Erasures", "erase"]
+] as const
+
 /** The path of one of the pages in the menu. */
-export type PagePath = (typeof pages | typeof repairs | typeof governs)[number][0]
+export type PagePath = (
+  | typeof pages
+  | typeof repairs
+  | typeof governs
+  | typeof administers
+)[number][0]
 
 const head = (path: string, title: string, ...more: ReadonlyArray<Child>) =>
   element(
@@ -97,6 +108,13 @@ const links = (
     )
   )
 
+const administration = (view: View, current: PagePath): Child => {
+  const own = administers.flatMap(([path, name, right]) =>
+    may(view, right) ? [[path, name] as const] : []
+  )
+  return own.length > 0 && [element("h2", {}, "Administer"), links(own, view, current)]
+}
+
 const menu = (view: View, current: PagePath) =>
   element(
     "nav",
@@ -112,6 +130,7 @@ const menu = (view: View, current: PagePath) =>
     links(repairs, view, current),
     element("h2", {}, "Govern"),
     links(governs, view, current),
+    administration(view, current),
     element(
       "div",
       { class: "who" },

@@ -63,6 +63,7 @@ header.page { display: flex; flex-wrap: wrap; align-items: baseline; gap: 12px; 
 .top { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 8px; align-items: baseline }
 .panel > section { padding: 16px } .panel > section + section { border-top: 1px solid var(--line) } .scroll { overflow-x: auto }
 .empty { padding: 40px 24px; text-align: center } .group { margin-bottom: 24px } .group > p { margin-bottom: 8px } .more { margin-top: 16px }
+.box { display: inline-flex; gap: 4px; align-items: center } .box input { width: auto }
 .search { display: flex; gap: 8px; max-width: 560px; margin-bottom: 12px } .talk { padding: 16px; display: grid; gap: 8px; justify-items: start; margin: 16px 0 }
 .fields { display: flex; flex-wrap: wrap; gap: 8px; align-items: end; margin-bottom: 12px } .fields label { flex: 1 1 140px; max-width: 220px; font-size: 12px; color: var(--quiet) }
 main > details { margin-bottom: 12px } .talk, .talk-messages { max-width: 860px } .talk-messages { list-style: none; padding: 0 } .talk-messages li { padding: 12px 16px } .user { background: var(--sunken) }
@@ -74,7 +75,7 @@ main > details { margin-bottom: 12px } .talk, .talk-messages { max-width: 860px 
 .chain li:last-child::before { background: var(--wait) }
 table { border-collapse: collapse; width: 100% } thead th { font-size: 12px; color: var(--quiet) }
 th { text-align: left; font-weight: 600; padding: 6px 12px } th, td { border-bottom: 1px solid var(--line) }
-td { padding: 7px 12px; vertical-align: top } tr:last-child > * { border-bottom: 0 } th.num, td.num { text-align: right } td.num { white-space: nowrap }
+td { padding: 7px 12px; vertical-align: top } tr:last-child > * { border-bottom: 0 } th.num, td.num { text-align: right } td.num, td.line { white-space: nowrap }
 td.wide { min-width: 240px; overflow-wrap: anywhere } tr:target { background: var(--accent-ground) }
 .args th { width: 170px; vertical-align: top; font: 12.5px/1.6 var(--mono); color: var(--quiet) } .args th, .args td { border: 0; padding: 5px 12px 5px 0; overflow-wrap: anywhere }
 .args code { white-space: pre-wrap } del { color: var(--bad); background: var(--bad-ground) } ins { color: var(--good); background: var(--good-ground); text-decoration: none }
@@ -113,7 +114,8 @@ svg .end { text-anchor: end } svg .middle { text-anchor: middle } svg .hit { fil
 svg .model { fill: var(--model) } svg .tool { fill: var(--tool) } svg .person { fill: var(--person) } svg .open { opacity: .5 }
 svg .good { fill: var(--good) } svg .bad { fill: var(--bad) } svg .quiet { fill: var(--edge) } svg .grid { stroke: var(--line) }
 .chart { overflow-x: auto; border: 1px solid var(--line); border-radius: var(--round); background: var(--raised); padding: 12px; margin: 8px 0 } .chart svg { width: 100%; min-width: 720px; height: auto; display: block }
-svg g:hover > .hit { fill: var(--sunken) } .behind > summary { cursor: pointer; color: var(--accent) } .behind > summary + * { margin-top: 8px } main > h2 { margin: 16px 0 8px } .chart.newest { direction: rtl } .chart svg { direction: ltr }
+svg g:hover > .hit { fill: var(--sunken) } .behind > summary { cursor: pointer; color: var(--accent) } .behind > summary + * { margin-top: 8px } main > h2 { margin: 16px 0 8px } .chart.graph svg { width: auto; min-width: 0; max-width: none } svg .box { fill: var(--ground); stroke: var(--edge) } svg a:hover .box, svg a:focus .box { stroke: var(--accent) } svg .line { fill: none; stroke: var(--quiet) } svg .head { fill: var(--quiet) } svg .hands .line { stroke-dasharray: 4 3 }
+.chart.newest { direction: rtl } .chart svg { direction: ltr }
 svg .fold { fill: var(--sunken); stroke: var(--line) }
 @media (max-width: 860px) {
   body { grid-template-columns: minmax(0, 1fr); grid-template-rows: auto 1fr } nav { position: static; height: auto; flex-flow: row wrap; align-items: center }

@@ -23,13 +23,16 @@ export const list = serve(
     const { all } = yield* AgentDirectory
     const known = yield* AgentRuntime.use((runtime) => runtime.actors(actors_max, tenant))
     return {
-      items: all.map(({ spec, specialists, tools }) => ({
+      items: all.map(({ handoffs = new Map(), pins, spec, specialists, tools }) => ({
         name: spec.name,
         ...(spec.kind === undefined ? undefined : { kind: spec.kind.name }),
         description: spec.description,
         ...(spec.model === undefined ? undefined : { model: spec.model }),
         tools: Array.from(tools, ([name, { key }]) => ({ name, key })),
         specialists: Array.from(specialists.values()),
+        handoffs: Array.from(handoffs.values()),
+        limits: spec.limits,
+        version: `${pins.definition}.${pins.tools}`,
         actors: known.filter(({ address }) => address.agent === spec.name).map(actorView)
       }))
     }

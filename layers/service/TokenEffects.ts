@@ -25,6 +25,9 @@ const sha256Of = (text: string) =>
     )
   )
 
+const digestOf = (using: NonNullable<typeof CallerToken.Service>) =>
+  Redacted.isRedacted(using) ? sha256Of(Redacted.value(using)) : Effect.succeed(using.sha256)
+
 export const list = serve(
   TokenOperations.list,
   Effect.fnUntraced(function* ({ after, limit = limit_default }, { tenant }) {
@@ -51,8 +54,7 @@ export const create = serve(
     const tokens = yield* AccessTokens
     const random = yield* SecureRandom.SecureRandom
     const using = yield* CallerToken
-    const own =
-      using === undefined ? undefined : yield* tokens.find(yield* sha256Of(Redacted.value(using)))
+    const own = using === undefined ? undefined : yield* tokens.find(yield* digestOf(using))
     const created_at = yield* Clock.currentTimeMillis
     // It may have been revoked since the request began.
     if (own !== undefined && !isInForce(own, created_at)) return yield* new Unauthorized()

@@ -1,6 +1,7 @@
 /** The operations on the agents of a service. */
 import { Schema } from "effect"
 import { AgentKindName } from "../agent/AgentSpec.ts"
+import { RunLimits } from "../run/RunLimits.ts"
 import { UnhostedWork } from "../run/RunItem.ts"
 import { AgentName, ConversationId, RunId } from "../value/Ids.ts"
 import { operation } from "./Operation.ts"
@@ -19,7 +20,14 @@ const Agent = Schema.Struct({
   model: Schema.optionalKey(Schema.String),
   /** The agent's tools: the names that the model uses, and the keys in the registry. */
   tools: Schema.Array(Schema.Struct({ name: Schema.String, key: Schema.String })),
+  /** The agents that it may ask. */
   specialists: Schema.Array(AgentName),
+  /** The agents to which it may hand the conversation over. */
+  handoffs: Schema.Array(AgentName),
+  /** What one run of it may use. */
+  limits: Schema.toType(RunLimits),
+  /** What its definition and its tools are here: the digest of one, a dot, that of the others. */
+  version: Schema.String,
   actors: Schema.Array(Actor)
 }).annotate({ identifier: "Agent" })
 

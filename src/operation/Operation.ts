@@ -10,10 +10,12 @@ import { InvalidInput } from "../schema/InvalidInput.ts"
 import { unknownMember } from "../schema/PeerNames.ts"
 import type { Timed } from "../value/Times.ts"
 
-/** The token of the request that asks, if it came over HTTP. */
-export const CallerToken: Context.Reference<Redacted.Redacted | undefined> = Context.Reference<
-  Redacted.Redacted | undefined
+/** The token of the request that asks, if it came over HTTP; of a session of the console its SHA-256 in hex. */
+export const CallerToken: Context.Reference<AskingToken | undefined> = Context.Reference<
+  AskingToken | undefined
 >("troupe/operation/CallerToken", { defaultValue: () => undefined })
+
+type AskingToken = Redacted.Redacted | { readonly sha256: string }
 
 /** A schema of an object. */
 export type Members = Schema.Top & { readonly fields: Schema.Struct.Fields }

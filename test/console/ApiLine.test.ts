@@ -56,7 +56,10 @@ describe("the line of a page", () => {
         ["/console/runs?status=processing", undefined],
         ["/console/decisions?tool=refund_order&until=2999-01-01", approval?.id],
         ["/console/decisions?tool=it%27s%20%26%20%24(id)", undefined],
-        ["/console/costs?by=agent&days=7", undefined]
+        ["/console/costs?by=agent&days=7", undefined],
+        ["/console/inbox", undefined],
+        ["/console/agents", "refund_order"],
+        ["/console/tools", "refund_order"]
       ] as const) {
         const { text } = await vera.get(path)
         const line = lineIn(text)
@@ -65,6 +68,13 @@ describe("the line of a page", () => {
         assert.isArray(answer.items, line)
         if (part === undefined) assert.notInclude(JSON.stringify(answer), id, line)
         else assert.include(JSON.stringify(answer), part, line)
+      }
+      for (const [path, part] of [
+        [`/console/inbox/${approval?.id}`, approval?.id ?? ""],
+        ["/console/policy", "warnings"]
+      ] as const) {
+        const line = lineIn((await vera.get(path)).text)
+        assert.include(JSON.stringify(await answerOf(line)), part, line)
       }
     }))
 

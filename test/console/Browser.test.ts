@@ -52,7 +52,7 @@ for (const [name, store] of stores) {
         await page.waitForURL(`**/inbox/${id}`)
         const focused = page.locator("button:focus", { hasText: /^Approve/ })
         await page.getByRole("button", { name: "Approve", exact: true }).waitFor()
-        for (let tabs = 0; tabs < 20 && (await focused.count()) === 0; tabs++) {
+        for (let tabs = 0; tabs < 40 && (await focused.count()) === 0; tabs++) {
           await page.keyboard.press("Tab")
         }
         await page.keyboard.press("Enter")
@@ -126,6 +126,46 @@ for (const [name, store] of stores) {
     )
   })
 }
+
+describe("a form of arguments", () => {
+  inBrowser(
+    "means what was proposed where nobody touched it, whatever a browser does to texts",
+    () =>
+      at(
+        {},
+        async ({ ask, base, troupe }) => {
+          const { id } = await ask()
+          const { close, page } = await opened(base)
+          await signIn(page, "olga")
+          await page.goto(`/console/inbox/${id}`)
+          await page.getByText("Change and run …").click()
+          const preview = page.getByRole("button", { name: "Show the changes" })
+          await preview.click()
+          await page.getByText("Nothing was changed. Approve it").waitFor()
+          // Also once it came back.
+          await preview.click()
+          await page.getByText("Nothing was changed. Approve it").waitFor()
+          const order = page.getByRole("textbox", { name: "order" })
+          await order.fill("one\nmore")
+          await preview.click()
+          await page.getByRole("button", { name: "Run it so" }).click()
+          await page.getByText("changed and approved by olga").waitFor()
+          const { decision } = await troupe.approval(id)
+          assert.deepStrictEqual(decision?._tag === "Modify" && decision.arguments, {
+            ...odd,
+            order: "one\nmore"
+          })
+          await close()
+        },
+        odd
+      )
+  )
+  const odd = {
+    order: "\nbegins and ends with a line\n\n",
+    amount: " 1\r\n\u202e\u00a0",
+    why: `\t"quotes" &amp; ‹U+202E› \u2028 \ud83d\ude00 `
+  }
+})
 
 describe("keys", () => {
   inBrowser("lead through a list and to each decision, and decide nothing by themselves", () =>
@@ -206,12 +246,18 @@ describe("every page", () => {
             "/runs",
             `/runs/${run}`
           ]
-          for (const colorScheme of ["light", "dark"] as const) {
+          const ofAdmins = ["/tokens", "/erasures"]
+          for (const [colorScheme, name, shown] of [
+            ["light", "olga", paths],
+            ["dark", "olga", paths],
+            ["light", "other", ofAdmins],
+            ["dark", "other", ofAdmins]
+          ] as const) {
             const { close, complaints, page } = await opened(base, { colorScheme })
             await page.goto("/console/sign-in")
             assert.deepStrictEqual(await faults(page), [])
-            await signIn(page, "olga")
-            for (const path of paths) {
+            await signIn(page, name)
+            for (const path of shown) {
               await page.goto(`/console${path}`)
               // What is closed is not looked at.
               await page.evaluate(

@@ -190,3 +190,37 @@ describe("the form for other arguments", () => {
     assert.strictEqual(late.location, path)
   })
 })
+
+describe("a proposal after a revision", () => {
+  it("says what it changed, who had sent it back, and why", async () => {
+    const second = { ...proposed, polish: false, marks: ["A1"] }
+    const troupe = await start({
+      agents: [agent({ name: "worker", instructions: "Cut.", tools: ["cut"] })],
+      tools: [cut],
+      model: scripted(({ step }) =>
+        step > 2 ? text("It is cut.") : call("cut", step === 1 ? proposed : second)
+      ),
+      http
+    })
+    try {
+      const olga = await signedIn(troupe, "olga")
+      const { run } = await troupe.ask({ agent: "worker", text: "cut it" }, anna)
+      const [first] = await troupe.approvals({ run_id: run })
+      const path = `/console/inbox/${first?.id}`
+      assert.notInclude((await olga.get(path)).text, "What changed since")
+      const note = "do <b>not</b> polish"
+      await olga.post(path, { decision: "request_revision", note })
+      await troupe.result(run)
+      const [again] = await troupe.approvals({ run_id: run })
+      assert.notStrictEqual(again?.id, first?.id)
+      const { text: page } = await olga.get(`/console/inbox/${again?.id}`)
+      assert.include(page, "What changed since it was sent back")
+      assert.include(page, "<b>olga</b>: “do &lt;b&gt;not&lt;/b&gt; polish”")
+      assert.include(page, "<del>true</del> <ins>false</ins>")
+      // The first one was the proposal before it.
+      assert.notInclude((await olga.get(path)).text, "What changed since")
+    } finally {
+      await troupe.stop()
+    }
+  })
+})

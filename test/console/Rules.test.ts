@@ -230,10 +230,14 @@ describe("tools", () => {
     }))
     const of = (tools: ReadonlyArray<McpToolStatus>) =>
       documentOf(
-        toolsPage(
-          view,
-          [],
-          [
+        toolsPage(view, {
+          line: "",
+          tools: [],
+          offers: [
+            { name: hostile, description: hostile, provider: "worker", available: false },
+            { name: "works.cut", description: "Cuts.", provider: "worker", available: true }
+          ],
+          servers: [
             {
               server: "files",
               target: hostile,
@@ -243,11 +247,13 @@ describe("tools", () => {
               tools
             }
           ]
-        )
+        })
       )
     const text = of(many)
     const said = words(text)
     for (const each of [
+      "no worker is there",
+      "works.cut Cuts. a worker is there",
       "files reconnecting",
       "it hung up",
       "Connected again 3",
