@@ -1,18 +1,31 @@
 /**
  * Who is signed in at the console: sessions, and links that begin one. Only SHA-256 digests are stored, of the session's id and of
- * the token that it stands for, so that a copy of the database signs nobody in.
+ * the token that it stands for, so that a copy of the database signs nobody in. Whom an identity provider signed in has no token.
  */
-import { Context } from "effect"
+import { Context, Schema } from "effect"
 import type { Effect } from "effect"
 import type { Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
+
+/** A principal by the word of an identity provider. */
+export const Provided = Schema.Struct({
+  /** The provider. */
+  issuer: Schema.String,
+  /** The principal's id. */
+  id: Schema.String,
+  /** Its roles when it signed in. */
+  roles: Schema.Array(Schema.String)
+})
+export type Provided = typeof Provided.Type
 
 /** A session, or a link that begins one. */
 export interface ConsoleSession {
   /** SHA-256 of the token with which somebody signed in, 64 hex digits: when it ends, so does the session. */
   readonly token_sha256: string
-  /** The tenant of the token's principal. */
+  /** The tenant of the principal. */
   readonly tenant: Tenant
+  /** Whom an identity provider signed in, as it was then; `token_sha256` is no token's. Absent = the token says who it is. */
+  readonly provided?: Provided
   /** When it ends by itself, in ms since 1970. */
   readonly ends_at: number
 }

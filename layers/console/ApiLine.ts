@@ -4,7 +4,7 @@ import { HttpServerResponse } from "effect/http"
 import type { Operation } from "../../src/operation/Operation.ts"
 import type { Html } from "./Html.ts"
 import { element } from "./Html.ts"
-import { isSecure } from "./Sessions.ts"
+import { originOf } from "./Sessions.ts"
 import type { Asked } from "./SignedPages.ts"
 
 type Query = Readonly<Record<string, string | number | undefined>>
@@ -27,8 +27,7 @@ export const apiLine = (
     encodeURIComponent(String(query[name]))
   )
   const more = given.length === 0 ? "" : `?${new URLSearchParams(given)}`
-  const scheme = isSecure(request) ? "https" : "http"
-  const address = `${scheme}://${request.headers["host"] ?? "localhost"}${base}${filled}${more}`
+  const address = `${originOf(request)}${base}${filled}${more}`
   return `curl -H "Authorization: Bearer $TOKEN" '${address.replaceAll("'", "%27")}'`
 }
 

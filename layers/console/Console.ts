@@ -21,6 +21,7 @@ import { forking } from "./ForkRoutes.ts"
 import { following, markOfWaiting, waitingNow } from "./FollowRoutes.ts"
 import { memories } from "./MemoryRoutes.ts"
 import { nowPage } from "./NowPage.ts"
+import { addressOf } from "./ProviderRoutes.ts"
 import { questions } from "./QuestionRoutes.ts"
 import { governing } from "./GovernRoutes.ts"
 import { repairs } from "./RepairRoutes.ts"
@@ -33,6 +34,7 @@ import {
   fieldsOf,
   html,
   nothingHere,
+  pageAt,
   pathOf,
   perform,
   queryOf,
@@ -42,7 +44,7 @@ import {
   to
 } from "./SignedPages.ts"
 import { conversations } from "./TalkRoutes.ts"
-import { linkPage, signInPage } from "./SignInPages.ts"
+import { linkPage, signedOutPage, signInPage } from "./SignInPages.ts"
 import { stylesheet } from "./Stylesheet.ts"
 
 const now = signedPage(
@@ -111,16 +113,20 @@ const sign_in_bytes_max = 16_384
 const signInForm = (surface: Surface) =>
   Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
     const path = pathOf(surface, request)
-    const code = new URL(request.url, "http://console").searchParams.get("code")
-    return html(code === null ? signInPage(path) : linkPage(path, code))
+    const { searchParams } = new URL(request.url, "http://console")
+    const code = searchParams.get("code")
+    if (code !== null) return html(linkPage(path, code))
+    const page = searchParams.get("to") ?? ""
+    return html(signInPage(path, { page, provider: surface.provider?.name }))
   })
 
 const signIn = (surface: Surface) =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     const path = pathOf(surface, request)
-    const refused = (problem: string) => html(signInPage(path, problem), 401)
-    const { code, token = "" } = yield* fieldsOf(sign_in_bytes_max)
+    const { code, to: page = "", token = "" } = yield* fieldsOf(sign_in_bytes_max)
+    const refused = (problem: string) =>
+      html(signInPage(path, { page, problem, provider: surface.provider?.name }), 401)
     const found = yield* Effect.result(
       code === undefined ? Sessions.byToken(Redacted.make(token.trim())) : Sessions.byLink(code)
     )
@@ -138,12 +144,21 @@ const signIn = (surface: Surface) =>
         "The owner of this token may not look into runs: the console is for those who answer for what agents do."
       )
     }
-    return yield* Sessions.beginSession(to(path), request, path, by)
+    return yield* Sessions.beginSession(to(pageAt(path, page)), request, path, by)
   }).pipe(Effect.catch((error: unknown) => shown(surface, error)))
 
-const signOut = signedPage(({ request, session, view: { path } }) =>
-  Sessions.endSession(to(`${path}/sign-in`), request, path, session)
-)
+const signOut = (surface: Surface) =>
+  signedPage(({ isProvided, request, session, view: { path } }) => {
+    const { provider } = surface
+    const left = Effect.gen(function* () {
+      if (provider !== undefined && isProvided) {
+        const address = yield* provider.end(`${addressOf(provider, request, path)}/sign-in`)
+        if (address !== undefined) return html(signedOutPage(path, provider.name, address))
+      }
+      return to(`${path}/sign-in`)
+    })
+    return Sessions.endSession(left, request, path, session)
+  })(surface)
 
 const toConsole = (surface: Surface) =>
   Effect.map(HttpServerRequest.HttpServerRequest, (request) => to(pathOf(surface, request)))

@@ -215,7 +215,7 @@ const follow = (surface: Surface) => {
         ? runNews(asked, given)
         : listNews({ looks, surface }, asked, given)
       // While the store does not answer, nobody knows better.
-      const isSignedIn = Sessions.signedIn(request).pipe(
+      const isSignedIn = Sessions.signedIn(request, surface.provider?.issuer).pipe(
         Effect.map((found) => found !== undefined),
         Effect.orElseSucceed(() => true),
         Effect.provideContext(

@@ -1,10 +1,12 @@
-/** Who is signed in: a cookie with a random id, behind which stands a session with the digest of its token. */
+/** Who is signed in: a cookie with a random id, behind which stands a session with the digest of its token, or with a principal. */
 import { Clock, Effect, Redacted } from "effect"
 import { Digest, Mac, SecureRandom } from "effect/crypto"
 import { Hex } from "effect/encoding"
 import { HttpServerResponse } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
+import * as Entries from "../../src/entry/ArgumentReaders.ts"
 import { ConsoleSessions } from "../../services/ConsoleSessions.ts"
+import type { ConsoleSession } from "../../services/ConsoleSessions.ts"
 import { Credentials } from "../../services/Credentials.ts"
 import type { Principal } from "../../src/principal/Principal.ts"
 import type { Tenant } from "../../src/value/Ids.ts"
@@ -15,7 +17,7 @@ const session_ms = 12 * 3_600_000
 /** A link that signs in once is good for an hour. */
 const link_ms = 3_600_000
 
-/** An id as it is given out: 32 random bytes in hex. */
+/** 32 random bytes in hex. */
 const isId = (text: string | undefined): text is string =>
   text !== undefined && /^[0-9a-f]{64}$/.test(text)
 
@@ -25,20 +27,18 @@ export const sha256 = (text: string) =>
     Effect.map(digest.digest(Digest.sha256, new TextEncoder().encode(text)), Hex.encode)
   )
 
-const newId = SecureRandom.SecureRandom.use((random) =>
+/** An id as it is given out. */
+export const newId = SecureRandom.SecureRandom.use((random) =>
   Effect.map(random.randomBytes(32), Hex.encode)
 )
 
 const added = Effect.fnUntraced(function* (
   kind: "link" | "session",
-  {
-    tenant,
-    token_sha256
-  }: Pick<Parameters<ConsoleSessions["Service"]["add"]>[1], "tenant" | "token_sha256">
+  of: Omit<ConsoleSession, "ends_at">,
+  holds_ms: number
 ) {
   const id = yield* newId
-  const ends_at = (yield* Clock.currentTimeMillis) + (kind === "link" ? link_ms : session_ms)
-  const session = { tenant, token_sha256, ends_at }
+  const session = { ...of, ends_at: (yield* Clock.currentTimeMillis) + holds_ms }
   yield* Effect.flatMap(sha256(id), (digest) =>
     ConsoleSessions.use((sessions) => sessions.add(digest, session, kind))
   )
@@ -50,7 +50,8 @@ export const signInLink = Effect.fn("Console.signInLink")(function* (
   tenant: Tenant,
   token: Redacted.Redacted
 ) {
-  const code = yield* added("link", { tenant, token_sha256: yield* sha256(Redacted.value(token)) })
+  const of = { tenant, token_sha256: yield* sha256(Redacted.value(token)) }
+  const code = yield* added("link", of, link_ms)
   return `/sign-in?code=${code}`
 })
 
@@ -64,16 +65,27 @@ export const isSecure = ({ headers, source }: HttpServerRequest.HttpServerReques
   return typeof socket === "object" && socket !== null && "encrypted" in socket
 }
 
-const withCookie = (
+/** Scheme and host of the service, as its client has them. */
+export const originOf = (request: HttpServerRequest.HttpServerRequest): string =>
+  `${isSecure(request) ? "https" : "http"}://${request.headers["host"] ?? "localhost"}`
+
+export const withCookie = (
   response: HttpServerResponse.HttpServerResponse,
   request: HttpServerRequest.HttpServerRequest,
   {
     maxAge,
+    name = cookie_name,
     path,
     value
-  }: { readonly maxAge: number; readonly path: string; readonly value: string }
+  }: {
+    readonly maxAge: number
+    /** Absent = that of sessions. */
+    readonly name?: string
+    readonly path: string
+    readonly value: string
+  }
 ) =>
-  HttpServerResponse.setCookieUnsafe(response, cookie_name, value, {
+  HttpServerResponse.setCookieUnsafe(response, name, value, {
     httpOnly: true,
     sameSite: "lax",
     secure: isSecure(request),
@@ -89,8 +101,29 @@ export const beginSession = Effect.fnUntraced(function* (
   by: { readonly principal: Principal; readonly token_sha256: string }
 ) {
   const { principal, token_sha256 } = by
-  const value = yield* added("session", { tenant: principal.tenant, token_sha256 })
+  const of = { tenant: principal.tenant, token_sha256 }
+  const value = yield* added("session", of, session_ms)
   return withCookie(response, request, { maxAge: session_ms, path, value })
+})
+
+/** The same of somebody whom an identity provider signed in. There is no token, so the session has the principal. */
+export const beginProvided = Effect.fnUntraced(function* (
+  response: HttpServerResponse.HttpServerResponse,
+  request: HttpServerRequest.HttpServerRequest,
+  path: string,
+  by: {
+    readonly issuer: string
+    readonly principal: Principal
+    readonly session_ms?: number
+  }
+) {
+  const { issuer, session_ms: holds_ms = session_ms } = by
+  const { id, roles, tenant } = by.principal
+  // In place of a token's, so that one person has no more sessions than one token.
+  const token_sha256 = yield* sha256(JSON.stringify([issuer, tenant, id]))
+  const of = { tenant, token_sha256, provided: { issuer, id, roles } }
+  const value = yield* added("session", of, holds_ms)
+  return withCookie(response, request, { maxAge: holds_ms, path, value })
 })
 
 /** The principal of a token that was typed, and the token's digest. */
@@ -113,33 +146,46 @@ export const byLink = Effect.fnUntraced(function* (code: string | undefined) {
   return found === undefined ? undefined : yield* byDigest(found.token_sha256)
 })
 
-/** Who is signed in, and what the forms of its session have to send. Undefined = nobody. */
-export const signedIn = Effect.fnUntraced(function* ({
-  cookies
-}: HttpServerRequest.HttpServerRequest) {
+/** Whom a session stands for. Undefined = its token is not in force any more, or its provider is not the one of this console. */
+const principalOf = Effect.fnUntraced(function* (
+  { provided, tenant, token_sha256 }: ConsoleSession,
+  issuer: string | undefined
+) {
+  if (provided === undefined) return (yield* byDigest(token_sha256)).principal
+  if (provided.issuer !== issuer) return undefined
+  const { id, roles } = provided
+  return yield* Entries.principal({ id, tenant, roles }, "principal")
+})
+
+/** Who is signed in, and what the forms of its session have to send. Undefined = nobody. `issuer`: the identity provider, if any. */
+export const signedIn = Effect.fnUntraced(function* (
+  { cookies }: HttpServerRequest.HttpServerRequest,
+  issuer: string | undefined
+) {
   const id = cookies[cookie_name]
   if (!isId(id)) return undefined
   const digest = yield* sha256(id)
   const session = yield* ConsoleSessions.use((sessions) => sessions.find(digest))
   if (session === undefined) return undefined
-  const found = yield* Effect.catchTag(
-    byDigest(session.token_sha256),
-    "Unauthorized",
-    () => Effect.undefined
-  )
-  if (found === undefined) return undefined
-  return { principal: found.principal, digest, form_key: yield* sha256(`form ${id}`) }
+  const principal = yield* Effect.catchTags(principalOf(session, issuer), {
+    Unauthorized: () => Effect.undefined,
+    // A role that the service does not have any more.
+    InvalidInput: () => Effect.undefined
+  })
+  if (principal === undefined) return undefined
+  const form_key = yield* sha256(`form ${id}`)
+  return { principal, digest, form_key, isProvided: session.provided !== undefined }
 })
 
-/** Ends a session, and takes its cookie away. */
-export const endSession = Effect.fnUntraced(function* (
-  response: HttpServerResponse.HttpServerResponse,
+/** Ends a session, and then takes its cookie away from the browser. */
+export const endSession = Effect.fnUntraced(function* <E, R>(
+  response: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
   request: HttpServerRequest.HttpServerRequest,
   path: string,
   digest: string
 ) {
   yield* ConsoleSessions.use((sessions) => sessions.end(digest))
-  return withCookie(response, request, { maxAge: 0, path, value: "" })
+  return withCookie(yield* response, request, { maxAge: 0, path, value: "" })
 })
 
 const encoder = new TextEncoder()

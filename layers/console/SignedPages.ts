@@ -12,16 +12,11 @@ import { defined } from "../../src/value/PlainObject.ts"
 import { operations } from "../service/ServiceOperations.ts"
 import type { Html } from "./Html.ts"
 import { documentOf } from "./Html.ts"
+import type { IdentityProvider } from "./IdentityProvider.ts"
 import * as Sessions from "./Sessions.ts"
 import type { View } from "./Shell.ts"
+import type { Trouble } from "./SignInPages.ts"
 import { problemPage } from "./SignInPages.ts"
-
-/** What went wrong, for people. */
-export interface Trouble {
-  readonly status: number
-  readonly title: string
-  readonly detail: string
-}
 
 /** What the server around the console gives it. */
 export interface Surface {
@@ -54,6 +49,8 @@ export interface Surface {
   readonly log: (trouble: Trouble) => Effect.Effect<void>
   /** The console's own path, such as `/console`. */
   readonly path: string
+  /** Who signs people in besides tokens. Absent = nobody. */
+  readonly provider?: IdentityProvider | undefined
   /** The path under which the service is mounted, as the client sees it; empty for the root. */
   readonly baseOf: (request: HttpServerRequest.HttpServerRequest) => string
   /** The largest body of a form, in bytes. */
@@ -147,6 +144,8 @@ export interface Asked {
   readonly params: Readonly<Record<string, string | undefined>>
   readonly fields: Fields
   readonly session: string
+  /** Whether an identity provider has signed it in. */
+  readonly isProvided: boolean
   /** The path of the API, as the client sees it; empty for the root. */
   readonly base: string
 }
@@ -167,10 +166,32 @@ const newNonce = SecureRandom.SecureRandom.use((random) =>
   Effect.map(random.randomBytes(16), Hex.encode)
 )
 
+const page_units_max = 500
+
+/** The address of the page of this console that was asked for before the sign-in, or of the console where that is none. */
+export const pageAt = (path: string, page: string | undefined): string => {
+  if (page === undefined || page.length > page_units_max || !/^[/?][!-~]*$/.test(page)) return path
+  const { pathname, search } = new URL(path + page, "http://console")
+  return pathname === path || pathname.startsWith(`${path}/`) ? pathname + search : path
+}
+
+/** Where somebody signs in who asked for this page. */
+const signInAt = (
+  surface: Surface,
+  { method, url }: HttpServerRequest.HttpServerRequest,
+  path: string
+) => {
+  const { pathname, search } = new URL(url, "http://console")
+  const page = pathname.slice(surface.path.length) + search
+  return method === "GET" && page !== "" && page.length <= page_units_max
+    ? `${path}/sign-in?${new URLSearchParams({ to: page })}`
+    : `${path}/sign-in`
+}
+
 /** What follows a page must not find the form to sign in in its place. */
-const signedOut = ({ headers }: HttpServerRequest.HttpServerRequest, path: string) =>
-  headers["hx-request"] === undefined
-    ? to(`${path}/sign-in`)
+const signedOut = (surface: Surface, request: HttpServerRequest.HttpServerRequest, path: string) =>
+  request.headers["hx-request"] === undefined
+    ? to(signInAt(surface, request, path))
     : HttpServerResponse.empty({ status: 401 })
 
 /** A page for somebody who is signed in; whoever is not is sent to where one does. */
@@ -183,9 +204,9 @@ export const signedPage =
       const request = yield* HttpServerRequest.HttpServerRequest
       const path = pathOf(surface, request)
       return yield* Effect.gen(function* () {
-        const found = yield* Sessions.signedIn(request)
-        if (found === undefined) return signedOut(request, path)
-        const { digest, form_key, principal } = found
+        const found = yield* Sessions.signedIn(request, surface.provider?.issuer)
+        if (found === undefined) return signedOut(surface, request, path)
+        const { digest: session, form_key, isProvided, principal } = found
         yield* surface.admit(principal)
         const refusal = rightRefusal(principal, "inspect")
         if (refusal !== undefined) return yield* Effect.fail(refusal)
@@ -202,7 +223,8 @@ export const signedPage =
             const view = { path, principal, form_key, nonce, now }
             const params = yield* HttpRouter.params
             const base = surface.baseOf(request)
-            const given = yield* answer({ view, request, params, fields, session: digest, base })
+            const asked = { view, request, params, fields, session, isProvided, base }
+            const given = yield* answer(asked)
             const response = HttpServerResponse.isHttpServerResponse(given) ? given : html(given)
             return HttpServerResponse.setHeader(
               response,

@@ -1,9 +1,9 @@
 /** Sessions of the console. Each request looks its session up, so that a sign-out takes effect in every process at once. */
 import { Clock, Effect, Layer, Schema } from "effect"
-import { ConsoleSessions } from "../../services/ConsoleSessions.ts"
+import { ConsoleSessions, Provided } from "../../services/ConsoleSessions.ts"
 import { Rows } from "../../services/Rows.ts"
 import { Tenant } from "../../src/value/Ids.ts"
-import { anyTenant, flag, int8, table, tableRows, text } from "./TypedRows.ts"
+import { anyTenant, flag, int8, json, optional, table, tableRows, text } from "./TypedRows.ts"
 
 /** The most of a tenant, and those of one token, so that nobody signs the others out. */
 const sessions_max = 10_000
@@ -18,8 +18,10 @@ export const sessions = table({
     tenant: text(Tenant),
     token_sha256: text(Schema.String),
     is_link: flag,
-    ends_at: int8
+    ends_at: int8,
+    provided: optional(json(Provided))
   },
+  erased: { removed: ["provided"] },
   kept: { rows_max: sessions_max }
 })
 
@@ -35,7 +37,9 @@ export const migrations = {
       ends_at int8 NOT NULL
     )`,
     "CREATE INDEX console_sessions_ends ON troupe.console_sessions (tenant, ends_at)"
-  ]
+  ],
+  // Whom an identity provider signed in: its issuer, and the principal's id and roles, as JSON.
+  "0002_provided": ["ALTER TABLE troupe.console_sessions ADD COLUMN provided text"]
 }
 
 const make = Effect.gen(function* () {

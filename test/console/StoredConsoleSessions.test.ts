@@ -1,5 +1,5 @@
 import { describe, layer } from "@effect/vitest"
-import { Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { consoleFeature } from "../../layers/compose/assembly/ConsoleFeature.ts"
 import { featureLayer } from "../../layers/compose/assembly/FeatureLayer.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
@@ -9,7 +9,7 @@ import { consoleSessionsTests } from "../contracts/ConsoleSessions.contract.ts"
 import { engines } from "../sql/Engines.ts"
 
 /** The Layer of a feature does not say its services. */
-const sessions = featureLayer(consoleFeature({ path: "/console" })) as Layer.Layer<
+const sessions = featureLayer(Effect.runSync(consoleFeature({ path: "/console" }))) as Layer.Layer<
   ConsoleSessions,
   never,
   Layer.Services<ReturnType<typeof featureLayer>>

@@ -60,6 +60,26 @@ export const consoleSessionsTests = (it: Vitest.MethodsNonLive<ConsoleSessions>)
       assert.isUndefined(yield* sessions.use(b))
     })
   )
+  it.effect("a session has whom a provider signed in, and a token's has nobody", () =>
+    Effect.gen(function* () {
+      const sessions = yield* ConsoleSessions
+      const session = {
+        tenant: Samples.tenant(),
+        token_sha256: digest(),
+        ends_at: (yield* Clock.currentTimeMillis) + 1_000
+      }
+      const provided = {
+        issuer: "https://login.example",
+        id: "olga \u{1f600} 'x'",
+        roles: ["viewer", "auditor"]
+      }
+      const [a, b] = [digest(), digest()]
+      yield* sessions.add(a, { ...session, provided }, "session")
+      yield* sessions.add(b, session, "session")
+      assert.deepInclude(yield* sessions.find(a), { ...session, provided })
+      assert.isUndefined((yield* sessions.find(b))?.provided)
+    })
+  )
   it.effect("the sessions of one token leave those of others", () =>
     Effect.gen(function* () {
       const sessions = yield* ConsoleSessions

@@ -137,6 +137,7 @@ const shown: Readonly<Record<string, readonly [shows: string, pages?: Record<str
   channels: ["refuses a request that Slack has not signed", { "layers/channel/README.md": 1 }],
   client: ["AG-56 waits for its client's result and goes on", { "layers/calls/README.md": 1 }],
   console: ["approves by a form of the console", { "layers/console/README.md": 1 }],
+  openid: ["leads to a provider", { "layers/console/README.md": 1 }],
   context: ["keeps the secret out of the journal", { "layers/compose/README.md": 1 }],
   conversations: [
     "edits a message of an imported history, and lists it",

@@ -169,6 +169,9 @@ const tables: Readonly<Record<string, (readme: string) => string>> = {
     [`${compose}/ServerOptions.ts`, "Http"],
     ["layers/http/server/NodeServer.ts", "Listen"]
   ),
+  console: options([`${compose}/ServerOptions.ts`, "ConsoleOptions"]),
+  openid: options(["layers/console/OpenIdOptions.ts", "OpenIdOptions"]),
+  "principal-rule": options(["layers/console/OpenIdOptions.ts", "PrincipalRule"]),
   "http-settings": options(["layers/http/boundary/HttpSettings.ts", "HttpSettings"]),
   worker: options([`${compose}/WorkerOptions.ts`, "WorkerOptions"]),
   queue: options(["layers/runtime/queue/ToolQueueConfig.ts", "ToolQueueConfig"]),

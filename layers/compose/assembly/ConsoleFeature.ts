@@ -2,6 +2,11 @@
 import { Effect, Layer } from "effect"
 import type { Redacted } from "effect"
 import { pages } from "../../console/Console.ts"
+import type { IdentityProvider } from "../../console/IdentityProvider.ts"
+import { makeIdentityProvider } from "../../console/IdentityProvider.ts"
+import type { OpenIdOptions } from "../../console/OpenIdOptions.ts"
+import { providerPages } from "../../console/ProviderRoutes.ts"
+import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
 import { signInLink } from "../../console/Sessions.ts"
 import type { Tenant } from "../../../src/value/Ids.ts"
 import * as StoredConsoleSessions from "../../stores/StoredConsoleSessions.ts"
@@ -13,23 +18,46 @@ import type { AnyFeature } from "../options/Feature.ts"
 const path_default = "/console"
 
 /** The pages as the server around them has them, under the path of these settings. */
-const pagesAt = ({ path }: ConsoleSettings): ReadonlyArray<AddedPage> =>
-  pages.map((page) => ({
+const pagesAt = (
+  path: ConsoleSettings["path"],
+  provider: IdentityProvider | undefined
+): ReadonlyArray<AddedPage> =>
+  [...pages, ...(provider === undefined ? [] : providerPages(provider))].map((page) => ({
     method: page.method,
     path: `${path}${page.path.slice(path_default.length)}`,
-    answer: (surface) => page.answer({ ...surface, path })
+    answer: (surface) => page.answer({ ...surface, path, provider })
   }))
 
-export const consoleFeature = (settings: ConsoleSettings): AnyFeature => ({
-  name: "console",
-  groups: [],
-  tools: [],
-  deliveries: [],
-  events: { handlers: {}, topics: [] },
-  tables: [StoredConsoleSessions.sessions],
-  migrations: StoredConsoleSessions.migrations,
-  layer: Layer.merge(StoredConsoleSessions.layer, Layer.succeed(AddedPages, pagesAt(settings))),
-  over: Layer.empty
+/** The provider, whose client is loaded. It is asked for nothing yet. Fails if the client is not installed. */
+const providerOf = Effect.fnUntraced(function* (options: OpenIdOptions) {
+  const client = yield* Effect.tryPromise({
+    try: () => import("openid-client"),
+    catch: () => {
+      const reason = "it needs a package: npm install openid-client"
+      return new InvalidInput({ field: "console.openid", reason })
+    }
+  })
+  return yield* makeIdentityProvider(client, options)
+})
+
+/** Fails where the settings need a package that is not installed. */
+export const consoleFeature = Effect.fnUntraced(function* ({ openid, path }: ConsoleSettings) {
+  const provider = openid === undefined ? undefined : yield* providerOf(openid)
+  const added: AnyFeature = {
+    name: "console",
+    groups: [],
+    tools: [],
+    deliveries: [],
+    events: { handlers: {}, topics: [] },
+    tables: [StoredConsoleSessions.sessions],
+    migrations: StoredConsoleSessions.migrations,
+    layer: Layer.merge(
+      StoredConsoleSessions.layer,
+      Layer.succeed(AddedPages, pagesAt(path, provider))
+    ),
+    over: Layer.empty
+  }
+  return added
 })
 
 /**

@@ -83,7 +83,7 @@ const makeRoutes = Effect.fnUntraced(function* (options: RouteOptions) {
   const routes = HttpService.amongOthers.pipe(Layer.provide(surfaceServices(settings, credentials)))
   if (console === undefined) return routes
   const { consoleFeature } = yield* Effect.promise(() => import("./ConsoleFeature.ts"))
-  return Layer.provide(routes, featureLayer(consoleFeature(console)))
+  return Layer.provide(routes, featureLayer(yield* consoleFeature(console)))
 })
 
 /**

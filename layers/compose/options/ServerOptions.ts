@@ -5,6 +5,7 @@ import type { Redacted } from "effect"
 import type { PrincipalInput } from "../../../src/principal/Principal.ts"
 import type { Timed } from "../../../src/value/Times.ts"
 import type { Credential } from "../../runtime/directory/TokenCredentials.ts"
+import type { OpenIdOptions } from "../../console/OpenIdOptions.ts"
 import type { HttpSettings } from "../../http/boundary/HttpSettings.ts"
 import type { Listen } from "../../http/server/NodeServer.ts"
 
@@ -33,10 +34,12 @@ export interface Http extends Timed<Partial<Listen>> {
   readonly console?: boolean | ConsoleOptions
 }
 
-/** Where the console is served. */
+/** Where the console is served, and who signs people in besides tokens. */
 export interface ConsoleOptions {
   /** Its path below that of the API, such as `/ops`: parts of letters, digits, - and _. Absent = `/console`. */
   readonly path?: string
+  /** Sign-in by an identity provider that speaks OpenID Connect. Absent = people sign in with tokens alone. */
+  readonly openid?: Timed<OpenIdOptions>
 }
 
 export interface Options {

@@ -107,7 +107,7 @@ const withConsole = Effect.fnUntraced(function* (
   if (settings === undefined) return options
   const { features = [] } = options
   const { consoleFeature } = yield* Effect.promise(() => import("../assembly/ConsoleFeature.ts"))
-  const added = consoleFeature(settings)
+  const added = yield* consoleFeature(settings)
   const at = features.findIndex(({ name }) => name === added.name)
   if (at >= 0) {
     const reason = "the console has this name: call the feature something else"
