@@ -183,8 +183,8 @@ export const makeIdentityProvider = Effect.fnUntraced(function* (
   const log = makeLog(issuer)
   const asked = <A>(ask: () => Promise<A>, failedBy: (error: unknown) => Failed) =>
     Effect.tapError(Effect.tryPromise({ try: ask, catch: failedBy }), log)
-  const known = yield* Cache.makeWith(
-    (_: "configuration") => asked(() => discover(client, options), away),
+  const known = yield* Cache.makeWith<"configuration", Client.Configuration, Failed>(
+    () => asked(() => discover(client, options), away),
     {
       capacity: 1,
       timeToLive: (exit) => (Exit.isSuccess(exit) ? configuration_ms : failure_ms)
