@@ -54,7 +54,8 @@ describe("signing in", () => {
     for (const path of ["", "/inbox", `/inbox/${"0".repeat(8)}`, "/runs", "/runs/x"]) {
       const answer = await browser().request(`/console${path}`)
       assert.strictEqual(answer.status, 303)
-      assert.strictEqual(answer.headers.get("location"), "/console/sign-in")
+      const page = path === "" ? "" : `?${new URLSearchParams({ to: path })}`
+      assert.strictEqual(answer.headers.get("location"), `/console/sign-in${page}`)
       assert.strictEqual(await answer.text(), "")
     }
     assert.strictEqual((await browser().get("/console/sign-in")).status, 200)

@@ -171,7 +171,10 @@ describe("the register of decisions", () => {
       const { status, headers } = await fetch(`${troupe.url}/console/decisions`, {
         redirect: "manual"
       })
-      assert.deepStrictEqual([status, headers.get("location")], [303, "/console/sign-in"])
+      assert.deepStrictEqual(
+        [status, headers.get("location")],
+        [303, "/console/sign-in?to=%2Fdecisions"]
+      )
     }))
 
   it("shows texts of people as texts, and cuts long ones", () =>
