@@ -20,6 +20,7 @@ import { archiveCommands } from "./troupe/Archive.ts"
 import { modelOf } from "./troupe/Model.ts"
 import { dryRunJson, dryRunLines, reportJson, reportLines } from "./troupe/Print.ts"
 import { dataFlag, endWith, overStore, say, tenantFlag, where } from "./troupe/Stored.ts"
+import { bulkCommand } from "./troupe/BulkCommand.ts"
 import { callCommand } from "./troupe/CallCommand.ts"
 import { doctorCommand } from "./troupe/DoctorCommand.ts"
 import { mcpCommand } from "./troupe/McpCommand.ts"
@@ -178,6 +179,7 @@ const troupe = Command.make("troupe").pipe(
     tokenCommand,
     mcpCommand,
     ...workCommands,
+    bulkCommand,
     callCommand
   ])
 )

@@ -97,7 +97,8 @@ const readMembers = inputReader(Schema.Record(Schema.String, Schema.Json), {
   bounds: bounds_result
 })
 
-const inputOf = Effect.fnUntraced(function* (given: string) {
+/** The members of an input, as a text of JSON or `-` for standard input. */
+export const inputOf = Effect.fnUntraced(function* (given: string) {
   const text = given === "-" ? yield* standardInput : given
   const read = Effect.mapError(
     Effect.fromResult(readJson(text, bounds_result)),
