@@ -1,7 +1,7 @@
 /** What nobody gets into the console by, and what a console does whose identity provider is away or says odd things. */
 import { createHash } from "node:crypto"
 import type { ServerResponse } from "node:http"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { afterAll, assert, beforeAll, beforeEach, describe, it, vi } from "vitest"
 import { inLongFormPlain } from "../InLongForm.ts"
 import { shop, tokenOf } from "./ConsoleScene.ts"
 import { client_id, httpWith, identityProvider, WanderingBrowser } from "./ProviderScene.ts"
@@ -318,6 +318,35 @@ describe("a provider", () => {
     })
     const seen = await new WanderingBrowser().go(`${console_url}/sign-in/provider`)
     assert.strictEqual(seen.status, 503)
+    await service.stop()
+    await slow.stop()
+  })
+
+  it("is asked about 16 codes at the same time, and about no more", async () => {
+    const slow = await identityProvider()
+    const service = await shop({ http: httpWith(slow.issuer) })
+    const console_url = `${service.url}/console`
+    slow.knows(console_url)
+    const held: Array<() => void> = []
+    slow.answers((usual) => async (request, response) => {
+      if (request.url === "/token") await new Promise<void>((resolve) => held.push(resolve))
+      await usual(request, response)
+    })
+    const codeOf = async () => {
+      const browser = new WanderingBrowser()
+      const begun = await browser.request(`${console_url}/sign-in/provider`)
+      const { searchParams } = new URL(begun.headers.get("location") ?? "")
+      const state = searchParams.get("state") ?? ""
+      const query = new URLSearchParams({ code: "x", state, iss: slow.issuer })
+      return async () => (await browser.go(`${console_url}/callback?${query}`)).status
+    }
+    const codes = await Promise.all(Array.from({ length: 17 }, codeOf))
+    const last = codes.pop() ?? assert.fail()
+    const first = codes.map((come) => come())
+    await vi.waitFor(() => assert.lengthOf(held, 16), 10_000)
+    assert.strictEqual(await last(), 503)
+    for (const release of held) release()
+    assert.deepStrictEqual(new Set(await Promise.all(first)), new Set([401]))
     await service.stop()
     await slow.stop()
   })
