@@ -273,6 +273,28 @@ export const bounds = {
     ambition: 5,
     measured: ["8 ms *"]
   },
+  console: {
+    ...most,
+    unit: " ms",
+    work: "a page of the console at 100,000 runs, 1,000,000 events and 10,000 questions, PostgreSQL, 99th percentile of the slowest",
+    promise: 50,
+    ambition: 25,
+    measured: []
+  },
+  consoleRuns: {
+    ...most,
+    work: "the same, a page of runs, against its statement, median",
+    promise: 10,
+    ambition: 3,
+    measured: []
+  },
+  consoleInbox: {
+    ...most,
+    work: "the same, the inbox, against its statement, median",
+    promise: 10,
+    ambition: 3,
+    measured: []
+  },
   resolve: {
     ...most,
     unit: " ms",

@@ -19,6 +19,7 @@ const variants: Readonly<Record<string, () => Promise<unknown>>> = {
   bytes: () => import("./BytesVariants.ts"),
   answers: () => import("./AnswersVariants.ts"),
   recall: () => import("./RecallVariants.ts"),
+  console: () => import("./ConsolePagesVariants.ts"),
   recovery: () => import("./RecoveryVariants.ts"),
   resume: () => import("./ResumeVariants.ts"),
   memory: () => import("./MemoryVariants.ts"),

@@ -16,6 +16,7 @@ export const rows: Readonly<Record<string, () => Promise<{ readonly row: Row }>>
   bytes: () => import("./Bytes.ts"),
   answers: () => import("./Answers.ts"),
   recall: () => import("./Recall.ts"),
+  console: () => import("./ConsolePages.ts"),
   recovery: () => import("./Recovery.ts"),
   resume: () => import("./Resume.ts"),
   leak: () => import("./Leak.ts"),
