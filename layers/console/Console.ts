@@ -11,6 +11,7 @@ import { defined } from "../../src/value/PlainObject.ts"
 import { operations } from "../service/ServiceOperations.ts"
 import { administration } from "./AdminRoutes.ts"
 import { apiLine, jsonFile } from "./ApiLine.ts"
+import { covering } from "./CoverageRoutes.ts"
 import { files } from "./ListFiles.ts"
 import { runQuery } from "./ListQueries.ts"
 import { keyScript } from "./Keys.ts"
@@ -197,6 +198,7 @@ export const pages: ReadonlyArray<Page> = [
   ...forking,
   ...repairs,
   ...conversations,
+  ...covering,
   ...governing,
   ...memories,
   ...administration

@@ -40,6 +40,7 @@ const repairs = [
 const governs = [
   ["/decisions", "Decisions"],
   ["/policy", "Policy"],
+  ["/coverage", "Coverage"],
   ["/tools", "Tools"],
   ["/agents", "Agents"],
   ["/memory", "Memory"],

@@ -8,17 +8,28 @@ import { Digest } from "effect/crypto"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
 import { McpServers } from "../../services/McpServers.ts"
 import { PermissionPolicy } from "../../services/PermissionPolicy.ts"
+import { RunList } from "../../services/RunList.ts"
+import { entriesWithin, RunReader } from "../../services/RunReader.ts"
+import type { StoreError } from "../../services/StoreError.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import { providedSubjects } from "../../src/agent/ProviderTools.ts"
 import { McpToolNotFound } from "../../src/mcp/McpPin.ts"
 import * as ToolOperations from "../../src/operation/ToolOperations.ts"
 import { mayBeAuthorized, policySubjectOf } from "../../src/permission/JudgedTool.ts"
+import { readPolicy } from "../../src/permission/PolicyInput.ts"
 import { decodedPolicy, permissionFor, warningsOf } from "../../src/permission/Policy.ts"
 import { ineffectiveEntries } from "../../src/permission/PolicyCheck.ts"
 import { policyVersionOf } from "../../src/permission/PolicyVersion.ts"
+import { judgeBy, PolicyDryRun } from "../../src/replay/PolicyDryRun.ts"
+import { isErased } from "../../src/replay/Erased.ts"
+import { recordingOf } from "../../src/replay/Recording.ts"
+import type { RunItem } from "../../src/run/RunItem.ts"
+import { limit_default } from "../../src/operation/Page.ts"
 import { discoverOffers } from "../../src/queue/ToolOffer.ts"
 import { isDispatched, onLossOf } from "../../src/tool/ToolSpec.ts"
+import type { RunId, Tenant } from "../../src/value/Ids.ts"
+import { boundedPage } from "../../src/value/Pages.ts"
 import { defined } from "../../src/value/PlainObject.ts"
 import { serve } from "./Served.ts"
 
@@ -77,6 +88,69 @@ export const policy = serve(
       version: yield* policyVersionOf((bytes) => digest.digestHex(Digest.sha256, bytes), policy),
       policy,
       warnings: [...warningsOf(policy), ...ineffective]
+    }
+  })
+)
+
+/** The most that the events of one run may have, in UTF-16 units. */
+const run_units_max = 2_000_000
+
+/** The changed calls of one answer. */
+const changes_max = 200
+
+/** The recording of a run of the tenant; undefined where it cannot be read. */
+const recordingFor = Effect.fnUntraced(function* (tenant: Tenant, id: RunId) {
+  const reader = yield* RunReader
+  const { entries, units } = yield* Effect.catchTag(
+    entriesWithin(
+      { read: (run, from, limit) => reader.readFor(tenant, run, from, limit) },
+      id,
+      run_units_max
+    ),
+    "RunQuarantined",
+    () => Effect.succeed({ entries: [], units: 0 })
+  )
+  const recording = units > run_units_max ? undefined : recordingOf(entries)
+  return isErased(recording?.accepted.message) ? undefined : recording
+})
+
+export const tryPolicy = serve(
+  ToolOperations.tryPolicy,
+  Effect.fnUntraced(function* (
+    { after, limit = limit_default, policy: given, ...filters },
+    { tenant }
+  ) {
+    const policy = yield* given === undefined ? policyInForce : readPolicy(given)
+    const directory = yield* AgentDirectory
+    const list = yield* RunList
+    const page = yield* boundedPage<RunItem, StoreError>(limit, (last, limit) =>
+      list.list({ ...filters, tenant, limit, after: last?.id ?? after })
+    )
+    const trial = new PolicyDryRun(
+      judgeBy(policy, (agent, name) => directory.get(agent)?.tools.get(name))
+    )
+    const left_out: Array<RunId> = []
+    for (const { id, status } of page.items) {
+      const recording = yield* recordingFor(tenant, id)
+      if (recording !== undefined && recording.accepted.forked === undefined) {
+        trial.add(id, recording)
+        // A run that has not begun has no events, and no calls either.
+      } else if (recording === undefined && status !== "pending") left_out.push(id)
+    }
+    const { list: changes, quarantined: _none, left_off: _more, tools, ...counts } = trial.result
+    return {
+      ...counts,
+      items: tools,
+      changes: changes.slice(0, changes_max).map(({ agent, call, now, run, tool, was }) => ({
+        run_id: run,
+        call,
+        agent,
+        tool,
+        was,
+        now
+      })),
+      left_out,
+      ...defined({ next_after: page.last?.id })
     }
   })
 )

@@ -3,7 +3,7 @@
  */
 import { Schema } from "effect"
 import { ComparedDeed } from "../replay/ComparedDeeds.ts"
-import { ForkOptions } from "../run/Forked.ts"
+import { ForkOptions } from "../replay/ForkOptions.ts"
 import { CallId, ConversationId, RunId } from "../value/Ids.ts"
 import { RunEvent } from "../run/RunEvent.ts"
 import { RunItem } from "../run/RunItem.ts"

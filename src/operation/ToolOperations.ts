@@ -6,14 +6,16 @@ import { Schema } from "effect"
 import { Name, Word } from "../entry/ArgumentReaders.ts"
 import { McpPin, McpServerStatus } from "../mcp/McpPin.ts"
 import { Policy } from "../permission/Policy.ts"
+import { PolicyInput } from "../permission/PolicyInput.ts"
 import { Role } from "../principal/Principal.ts"
 import { Idempotency } from "../tool/Idempotency.ts"
 import { ToolListing } from "../tool/Registry.ts"
-import { SideEffects, ToolCategory } from "../tool/SideEffects.ts"
+import { Permission, SideEffects, ToolCategory } from "../tool/SideEffects.ts"
 import { OnLoss } from "../tool/ToolSpec.ts"
-import { AgentName } from "../value/Ids.ts"
+import { AgentName, CallId, RunId } from "../value/Ids.ts"
 import { JsonObject } from "../value/JsonObject.ts"
 import { operation } from "./Operation.ts"
+import { Limit, Moment, orderedRange } from "./Page.ts"
 
 const Tool = Schema.Struct({
   name: Schema.String,
@@ -73,6 +75,68 @@ export const policy = operation({
   summary: "The policy in force",
   description:
     "It is the same for all tenants, and holds from the start of a process to its end: a changed one comes with the next start."
+})
+
+const Counts = Schema.Struct({ allow: Schema.Int, ask: Schema.Int, deny: Schema.Int }).annotate({
+  identifier: "CallCounts"
+})
+
+export const tryPolicy = operation({
+  id: "tryPolicy",
+  name: "tryPolicy",
+  method: "POST",
+  path: "/v1/policy/trial",
+  payload: Schema.Struct({
+    /** The policy that is tried, as options have it. Absent = the one in force. */
+    policy: Schema.optionalKey(PolicyInput),
+    /** Only runs of this agent, as the list of runs has them. */
+    agent: Schema.optionalKey(AgentName),
+    /** Only runs that were accepted at or after this, in ms since 1970. */
+    created_from: Schema.optionalKey(Moment),
+    /** Only runs that were accepted before this. */
+    created_to: Schema.optionalKey(Moment),
+    /** How many runs are read, newest first: 1 to 500, by default 50. */
+    limit: Schema.optionalKey(Limit),
+    /** Goes on behind this run. */
+    after: Schema.optionalKey(RunId)
+  }).check(orderedRange("created_from", "created_to")),
+  success: Schema.Struct({
+    /** How many runs were read. */
+    runs: Schema.Int,
+    /** Calls that reached the policy, of tools that there still are. */
+    calls: Schema.Int,
+    /** What became of them. */
+    was: Counts,
+    /** What the policy says of them. */
+    now: Counts,
+    /** Calls of tools that there are no more. */
+    unknown: Schema.Int,
+    /** Calls of which the policy says something else than became of them. */
+    changed: Schema.Int,
+    /** The same by agent and tool, the most called first; at most 1,000. */
+    items: Schema.Array(
+      Schema.Struct({ agent: AgentName, tool: Schema.String, was: Counts, now: Counts })
+    ),
+    /** The changed calls, the newest runs first; at most 200. */
+    changes: Schema.Array(
+      Schema.Struct({
+        run_id: RunId,
+        call: CallId,
+        agent: AgentName,
+        tool: Schema.String,
+        was: Permission,
+        now: Permission
+      })
+    ),
+    /** Runs that could not be read: in quarantine, erased, or of more than 2,000,000 characters. */
+    left_out: Schema.Array(RunId),
+    /** The last run, where there are older ones. */
+    next_after: Schema.optionalKey(RunId)
+  }),
+  right: "inspect",
+  summary: "What a policy says of past calls, and what became of them",
+  description:
+    "Nothing runs and nothing is changed. Forks are left out, whose calls nobody made. A policy is judged with today's tools."
 })
 
 export const workers = operation({

@@ -2,6 +2,7 @@
  * Tries a permission policy on past calls: the policy's answer for each call that was made, next to what happened. No tool runs
  * and no person is asked.
  */
+import { Result } from "effect"
 import type { AgentName, CallId, RunId, Tenant } from "../value/Ids.ts"
 import { rootFrame, stepKey } from "../value/Ids.ts"
 import { senderOf } from "../run/Forked.ts"
@@ -9,6 +10,10 @@ import { agentOfRun } from "../run/RunState.ts"
 import { stepOfCall } from "./Divergence.ts"
 import type { Roles } from "../principal/Principal.ts"
 import type { RunContext } from "../run/RunContext.ts"
+import { policySubjectOf } from "../permission/JudgedTool.ts"
+import type { Policy } from "../permission/Policy.ts"
+import { effectivePermission } from "../permission/Policy.ts"
+import type { GovernedTool } from "../tool/GovernedTool.ts"
 import type { Permission } from "../tool/SideEffects.ts"
 import type { RecordedCall, Recording } from "./Recording.ts"
 
@@ -38,6 +43,15 @@ export interface Judged extends PastCall {
   readonly now: Permission
 }
 
+/** What past calls of one tool by one agent came to, and what a policy says of them. */
+export interface JudgedTool {
+  readonly agent: AgentName
+  /** The name that the model used. */
+  readonly tool: string
+  readonly was: Readonly<Record<Permission, number>>
+  readonly now: Readonly<Record<Permission, number>>
+}
+
 export interface DryRun {
   readonly runs: number
   /** The number of calls that were tried: those that reached the gate and whose tool still exists. Delegations do not count. */
@@ -47,6 +61,8 @@ export interface DryRun {
   /** The number of calls to tools that no longer exist. */
   readonly unknown: number
   readonly changed: number
+  /** The same by agent and tool, the most called first, at most 1,000. */
+  readonly tools: ReadonlyArray<JudgedTool>
   /** The calls whose answer changes, oldest first, at most 1,000. */
   readonly list: ReadonlyArray<Judged>
   readonly left_off: number
@@ -85,11 +101,37 @@ const wasOf = (recording: Recording, call: RecordedCall): Permission => {
   return call.permission ?? (reasonOf(call) === "PERMISSION_DENIED" ? "deny" : "allow")
 }
 
+/**
+ * Judges calls of the tools that there are by a policy. What makes it throw is denied, as the gate would fail the call. `toolOf`:
+ * the tool that an agent has under a name.
+ */
+export const judgeBy =
+  (policy: Policy, toolOf: (agent: AgentName, name: string) => GovernedTool | undefined): Judge =>
+  ({ arguments: args, tool: name, ...run }) => {
+    const tool = toolOf(run.agent, name)
+    if (tool === undefined) return undefined
+    const by = { ...run, roles: run.roles ?? [] }
+    return Result.getOrElse(
+      Result.try(() => effectivePermission(policy, policySubjectOf(tool), args, false, by)),
+      () => "deny" as const
+    )
+  }
+
+type Counts = Record<Permission, number>
+
+const noCalls = (): Counts => ({ allow: 0, ask: 0, deny: 0 })
+
+const sumOf = ({ allow, ask, deny }: Readonly<Counts>): number => allow + ask + deny
+
 /** Tries one policy over as many runs as are added. */
 export class PolicyDryRun {
   readonly #judge: Judge
-  readonly #now: Record<Permission, number> = { allow: 0, ask: 0, deny: 0 }
-  readonly #was: Record<Permission, number> = { allow: 0, ask: 0, deny: 0 }
+  readonly #now = noCalls()
+  readonly #was = noCalls()
+  readonly #tools = new Map<
+    string,
+    { readonly agent: AgentName; readonly tool: string; readonly was: Counts; readonly now: Counts }
+  >()
   readonly #list: Array<Judged> = []
   readonly #quarantined: Array<RunId> = []
   #runs = 0
@@ -152,20 +194,29 @@ export class PolicyDryRun {
     }
     this.#now[now]++
     this.#was[was]++
+    const { agent, tool } = call
+    const key = `${agent} ${tool}`
+    const counts = this.#tools.get(key) ?? { agent, tool, was: noCalls(), now: noCalls() }
+    this.#tools.set(key, counts)
+    counts.now[now]++
+    counts.was[was]++
     if (now === was) return
     this.#changed++
     if (this.#list.length < list_max) this.#list.push({ ...call, was, now })
   }
 
   get result(): DryRun {
-    const { allow, ask, deny } = this.#now
     return {
       runs: this.#runs,
-      calls: allow + ask + deny,
+      calls: sumOf(this.#now),
       now: { ...this.#now },
       was: { ...this.#was },
       unknown: this.#unknown,
       changed: this.#changed,
+      tools: [...this.#tools.values()]
+        .sort((a, b) => sumOf(b.now) - sumOf(a.now))
+        .slice(0, list_max)
+        .map(({ agent, now, tool, was }) => ({ agent, tool, was: { ...was }, now: { ...now } })),
       list: [...this.#list],
       left_off: this.#changed - this.#list.length,
       quarantined: [...this.#quarantined]

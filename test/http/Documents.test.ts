@@ -85,6 +85,7 @@ const routes = [
   "put /v1/memories/texts",
   "get /v1/tools",
   "get /v1/policy",
+  "post /v1/policy/trial",
   "get /v1/worker-tools",
   "get /v1/mcp-servers",
   "post /v1/mcp-servers/accept"

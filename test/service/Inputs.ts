@@ -256,6 +256,12 @@ export const cases: Readonly<Record<Name, ReadonlyArray<readonly [input: Input, 
     ],
     tools: [[{}, "value"]],
     policy: [[{}, "value"]],
+    tryPolicy: [
+      [{ limit: 5 }, "value"],
+      [{ policy: { mode: "ask" } }, "value"],
+      [{ policy: { mode: "sometimes" } }, "InvalidInput"],
+      [{ created_from: 2, created_to: 1 }, "InvalidInput"]
+    ],
     workerTools: [[{}, "value"]],
     mcpServers: [[{}, "value"]],
     acceptMcpTool: [

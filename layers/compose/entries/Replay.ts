@@ -16,12 +16,11 @@ import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import type { RunId, Tenant } from "../../../src/value/Ids.ts"
 import { everyItem, forEachPage } from "../../../src/value/Pages.ts"
 import type { Policy } from "../../../src/permission/Policy.ts"
-import { effectivePermission, no_policy } from "../../../src/permission/Policy.ts"
+import { no_policy } from "../../../src/permission/Policy.ts"
 import type { RoleRights } from "../../../src/principal/Rights.ts"
 import { DeclaredRoles, declaredRoles } from "../../../src/principal/Rights.ts"
 import { decodeFixture, fixtureText } from "../../../src/replay/Fixture.ts"
-import type { Judge } from "../../../src/replay/PolicyDryRun.ts"
-import { PolicyDryRun } from "../../../src/replay/PolicyDryRun.ts"
+import { judgeBy, PolicyDryRun } from "../../../src/replay/PolicyDryRun.ts"
 import { RunNotFound } from "../../../src/run/RunCommand.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import { AgentDirectory, DeclaredGuards } from "../../../services/AgentDirectory.ts"
@@ -44,8 +43,6 @@ import * as ReplayReport from "../../runtime/replay/ReplayReport.ts"
 import type { JournalReport } from "../../runtime/replay/ReplayReport.ts"
 import type { RunReplayed } from "../../runtime/replay/RunReplay.ts"
 import { replayRun } from "../../runtime/replay/RunReplay.ts"
-import { callCatching } from "../../runtime/fiber/Catching.ts"
-import { policySubjectOf } from "../../../src/permission/JudgedTool.ts"
 import * as Graphs from "../assembly/Graphs.ts"
 import * as Stores from "../assembly/StoreLayers.ts"
 
@@ -239,21 +236,6 @@ const allRuns = Effect.fnUntraced(function* (tenant: Tenant) {
   return runs
 })
 
-/** The policy applied to the agents' tools as they are declared now. */
-const judgeOf =
-  (directory: AgentDirectory["Service"], policy: Policy): Judge =>
-  ({ arguments: args, tool: name, ...run }) => {
-    const tool = directory.get(run.agent)?.tools.get(name)
-    if (tool === undefined) return undefined
-    return callCatching(
-      (given, by) => effectivePermission(policy, policySubjectOf(tool), given, false, by),
-      args,
-      { ...run, roles: run.roles ?? [] },
-      // The gate fails a call whose arguments make the policy throw.
-      () => "deny" as const
-    )
-  }
-
 /** The history that a policy is tried on: one run, ended or not, or all runs of a tenant. */
 export type History = { readonly run: RunId } | { readonly tenant: Tenant }
 
@@ -274,7 +256,9 @@ export const dryRun = Effect.fnUntraced(function* <E = never, R = never>(
     directoryOf(app)
   )
   const runs = "run" in history ? [history.run] : yield* allRuns(history.tenant)
-  const trial = new PolicyDryRun(judgeOf(directory, policy))
+  const trial = new PolicyDryRun(
+    judgeBy(policy, (agent, name) => directory.get(agent)?.tools.get(name))
+  )
   for (const run of runs) {
     const reading = ReplayReport.readRecording(reader, run)
     const recording = yield* "run" in history

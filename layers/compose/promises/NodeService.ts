@@ -323,6 +323,8 @@ export interface NodeService<Contexts = {}> extends HttpMethods {
   readonly tools: Method<typeof ToolOperations.list>
   /** The policy of this process, its version, and what of it has no effect. */
   readonly policy: Method<typeof ToolOperations.policy>
+  /** What a policy says of past calls, by default the one in force, and what became of them: so many runs, newest first. */
+  readonly tryPolicy: Method<typeof ToolOperations.tryPolicy>
   /** Tools that workers offer to run for `remote`, sorted by name; those of workers that are gone are not `available`. */
   readonly workerTools: Method<typeof ToolOperations.workers>
   /** The MCP servers, the definitions that they offer, and which of them are accepted. For operators. */

@@ -2,7 +2,7 @@
  * Makes forks: a new run, in a conversation of its own that takes no messages, of what an earlier run was sent. What a fork is
  * given of that run, and what its calls do, is in `ForkedServices.ts` and `ForkedCalls.ts`.
  */
-import { Effect, Result } from "effect"
+import { Effect } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import {
   firstWords,
@@ -11,19 +11,16 @@ import {
 } from "../../../src/conversation/Conversation.ts"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import { extrasOf, IdempotencyConflict, MessageTooLarge } from "../../../src/delivery/AgentTask.ts"
-import { checkPolicy, checkPolicyRoles } from "../../../src/permission/PolicyCheck.ts"
-import type { Policy } from "../../../src/permission/Policy.ts"
-import { decodedPolicy } from "../../../src/permission/Policy.ts"
+import { readPolicy } from "../../../src/permission/PolicyInput.ts"
 import { NotEntitled } from "../../../src/principal/NotEntitled.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
-import { DeclaredRoles } from "../../../src/principal/Rights.ts"
 import { forkPlaces } from "../../../src/replay/Fork.ts"
-import type { Forked, ForkOptions } from "../../../src/run/Forked.ts"
+import type { ForkOptions } from "../../../src/replay/ForkOptions.ts"
+import type { Forked } from "../../../src/run/Forked.ts"
 import { NotForkable } from "../../../src/run/Forked.ts"
 import { RunNotFound } from "../../../src/run/RunCommand.ts"
 import { agentOfRun } from "../../../src/run/RunState.ts"
 import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
-import { canonical } from "../../../src/value/Canonical.ts"
 import { isBeyondBytes } from "../../../src/value/CutText.ts"
 import type { ConversationId, MessageId, RunId } from "../../../src/value/Ids.ts"
 import { defined } from "../../../src/value/PlainObject.ts"
@@ -38,24 +35,6 @@ import type { TraceOf } from "./RunSpans.ts"
 import { sendTraced } from "./RunSpans.ts"
 
 const first_step = "0/1"
-
-const policy_units_max = 65_536
-
-/** Fails where the policy cannot be right. */
-const checkedPolicy = Effect.fnUntraced(function* (given: NonNullable<ForkOptions["policy"]>) {
-  const invalid = (reason: string) => new InvalidInput({ field: "policy", reason })
-  if (canonical(given).length > policy_units_max) {
-    return yield* invalid(`a policy has at most ${policy_units_max} characters of JSON`)
-  }
-  // From JSON it may be anything.
-  const read = decodedPolicy(given as unknown as Policy)
-  if (Result.isFailure(read)) return yield* invalid(read.failure)
-  yield* checkPolicy(read.success).pipe(
-    Effect.andThen(checkPolicyRoles(read.success, yield* DeclaredRoles)),
-    Effect.mapError(({ message }) => invalid(message))
-  )
-  return given
-})
 
 /**
  * The run that is forked, if this principal may. Reads of the fork are made for the sender, so only those may fork whose roles are
@@ -98,14 +77,14 @@ const forkedOf = Effect.fnUntraced(function* (
     const known = places.slice(0, 50).join(", ")
     return yield* new InvalidInput({ field: "step", reason: `Expected one of ${known}` })
   }
-  const checked = policy === undefined ? undefined : yield* checkedPolicy(policy)
+  if (policy !== undefined) yield* readPolicy(policy)
   const forked: Forked = {
     sender,
     conversation,
     run,
     step,
     ...(message === undefined ? undefined : { edited: true as const }),
-    ...defined({ model, policy: checked })
+    ...defined({ model, policy })
   }
   return forked
 })

@@ -20,7 +20,6 @@ import { digestOf } from "../tool/CallDigests.ts"
 import type { AgentTool, CallHost } from "../tool/CallHost.ts"
 import { callFinished, recordedFinished } from "../tool/CallOutcome.ts"
 import { failedOutcome } from "../tool/FailedOutcome.ts"
-import { isReading } from "../tool/SideRunTools.ts"
 import type { Instead } from "../tool/ToolInvoker.ts"
 
 export const not_recorded = "FORK_NOT_RECORDED"
@@ -101,7 +100,8 @@ export const make = Effect.fnUntraced(function* (options: Options) {
     if (found !== undefined && route !== "fail" && route !== "run") {
       return yield* answered(options, host, tool, found)
     }
-    if (route === "run" && !asks && isReading(tool) && !isSecretless(tool)) return yield* live
+    const isHere = tool.client === undefined && !isSecretless(tool)
+    if (route === "run" && !asks && isHere) return yield* live
     const refused: RunInput = callFinished(id, failedOutcome(notRecorded(tool, run)))
     return refused
   })
