@@ -1,6 +1,6 @@
 /** What a fork is not given: refusals of the gate, ends of a stop, verdicts and memories of another message. */
 import { assert, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { agent } from "troupe"
 import { start } from "troupe/embed"
 import { scripted } from "troupe/testing"
@@ -110,44 +110,42 @@ it.effect(
   }
 )
 
-it.live(
-  "a fork has the form of the answer and the context of its run, and imported answers have none",
-  () =>
-    Effect.promise(async () => {
-      const seen: Array<unknown> = []
-      const troupe = await start({
-        agents: [agent({ name: "clerk", instructions: "Help.", tools: [] })],
-        model: scripted(({ answer_schema }) => {
-          seen.push(answer_schema)
-          return text('{"n":1}')
-        })
+it.live("a fork has the form of the answer of its run, and what was imported is not forked", () =>
+  Effect.promise(async () => {
+    const seen: Array<unknown> = []
+    const troupe = await start({
+      agents: [agent({ name: "clerk", instructions: "Help.", tools: [] })],
+      model: scripted(({ answer_schema }) => {
+        seen.push(answer_schema)
+        return text('{"n":1}')
       })
-      try {
-        const answer_schema = { type: "object", properties: { n: { type: "integer" } } } as const
-        const { run } = await troupe.ask({ agent: "clerk", text: "count", answer_schema }, olga)
-        await troupe.result(run)
-        const made = await troupe.fork(run, {}, olga)
-        await troupe.result(made.id)
-        assert.deepStrictEqual(seen[1], seen[0])
-        assert.isDefined(seen[0])
-        const history = {
-          agent: "clerk",
-          format: "chat-completions",
-          messages: [
-            { role: "user", content: "hello" },
-            { role: "assistant", content: "hi" }
-          ]
-        } as const
-        await troupe.importHistory("old", history, olga)
-        const [imported] = await troupe.runs({})
-        const refused = await troupe
-          .fork(imported?.id ?? "", {}, olga)
-          .catch((error) => String(error))
-        assert.include(refused, "imported")
-      } finally {
-        await troupe.stop()
-      }
     })
+    try {
+      const answer = Schema.Struct({ n: Schema.Int })
+      const { run } = await troupe.ask({ agent: "clerk", text: "count", answer }, olga)
+      await troupe.result(run)
+      const made = await troupe.fork(run, {}, olga)
+      await troupe.result(made.id)
+      assert.deepStrictEqual(seen[1], seen[0])
+      assert.isDefined(seen[0])
+      const history = {
+        agent: "clerk",
+        format: "chat-completions",
+        messages: [
+          { role: "user", content: "hello" },
+          { role: "assistant", content: "hi" }
+        ]
+      } as const
+      await troupe.importHistory("old", history, olga)
+      const [imported] = await troupe.runs({})
+      const refused = await troupe
+        .fork(imported?.id ?? "", {}, olga)
+        .catch((error) => String(error))
+      assert.include(refused, "imported")
+    } finally {
+      await troupe.stop()
+    }
+  })
 )
 
 it.live("a fork whose run is gone meanwhile fails, and says so", () =>

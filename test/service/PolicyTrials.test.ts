@@ -56,7 +56,8 @@ describe("a policy that is tried", () => {
     within(async (troupe) => {
       const [newest, oldest] = await troupe.runs({})
       const first = await troupe.tryPolicy({ limit: 1 }, anna)
-      assert.deepInclude(first, { runs: 1, calls: 2, next_after: newest?.id })
+      assert.deepInclude(first, { runs: 1, calls: 2 })
+      assert.strictEqual(first.next_after, newest?.id)
       const rest = await troupe.tryPolicy({ limit: 1, after: first.next_after ?? "" }, anna)
       assert.deepInclude(rest, { runs: 1, calls: 2 })
       const none = await troupe.tryPolicy({ created_to: oldest?.created_at ?? 0 }, anna)
