@@ -13,7 +13,6 @@ import type { RunContext } from "../run/RunContext.ts"
 import { policySubjectOf } from "../permission/JudgedTool.ts"
 import type { Policy } from "../permission/Policy.ts"
 import { effectivePermission } from "../permission/Policy.ts"
-import type { GovernedTool } from "../tool/GovernedTool.ts"
 import type { Permission } from "../tool/SideEffects.ts"
 import type { RecordedCall, Recording } from "./Recording.ts"
 
@@ -101,12 +100,15 @@ const wasOf = (recording: Recording, call: RecordedCall): Permission => {
   return call.permission ?? (reasonOf(call) === "PERMISSION_DENIED" ? "deny" : "allow")
 }
 
+/** What a policy reads of a tool. */
+type JudgedAs = Parameters<typeof policySubjectOf>[0]
+
 /**
  * Judges calls of the tools that there are by a policy. What makes it throw is denied, as the gate would fail the call. `toolOf`:
  * the tool that an agent has under a name.
  */
 export const judgeBy =
-  (policy: Policy, toolOf: (agent: AgentName, name: string) => GovernedTool | undefined): Judge =>
+  (policy: Policy, toolOf: (agent: AgentName, name: string) => JudgedAs | undefined): Judge =>
   ({ arguments: args, tool: name, ...run }) => {
     const tool = toolOf(run.agent, name)
     if (tool === undefined) return undefined

@@ -212,6 +212,42 @@ const startsOf = (services: Services, body: ToolBody.ToolBody) => {
       : startChecked(host, gate, args, needsApproval)
 }
 
+type StartGiven = (
+  host: CallHost,
+  gate: ToolGate,
+  args: unknown,
+  needsApproval: boolean
+) => StartedWork
+
+/** Starts a call that the policy lets through: checks 8 to 10 and the body, or what takes their place. */
+const givenStarts = (services: Services, body: ToolBody.ToolBody): StartGiven => {
+  const { agentOf = () => undefined, held, instead } = services
+  const startBody = startsOf(services, body)
+  const startOnce = IdempotentCalls.make({ body, held, agentOf })
+  const startIdentified = (
+    host: CallHost,
+    gate: ToolGate,
+    identity: string,
+    args: unknown,
+    needsApproval: boolean
+  ) => startOnce(host, gate.tool, identity, () => startBody(host, gate, args, needsApproval))
+  const start: StartGiven = (host, gate, args, needsApproval) => {
+    const identity = sideEffectIdentity(gate.tool.spec, host.call().arguments)
+    return identity === undefined
+      ? startBody(host, gate, args, needsApproval)
+      : startIdentified(host, gate, identity, args, needsApproval)
+  }
+  if (instead === undefined) return start
+  return (host, gate, args, needsApproval) => ({
+    effect: instead(
+      host,
+      gate.tool,
+      needsApproval,
+      Effect.suspend(() => body.run(start(host, gate, args, needsApproval)))
+    )
+  })
+}
+
 export const make = (services: Services): ToolInvoker => {
   const rules: Rules = { ...services, policy: services.policy ?? no_policy }
   const body = ToolBody.make({
@@ -220,32 +256,7 @@ export const make = (services: Services): ToolInvoker => {
     permits: (tool, host, args) => permits(rules, tool, host, args)
   })
   const gatesOf = makeToolGates(rules.policy, body)
-  const startBody = startsOf(services, body)
-  const startOnce = IdempotentCalls.make({
-    body,
-    held: services.held,
-    agentOf: services.agentOf ?? (() => undefined)
-  })
-
-  const startIdentified = (
-    host: CallHost,
-    gate: ToolGate,
-    identity: string,
-    args: unknown,
-    needsApproval: boolean
-  ) => startOnce(host, gate.tool, identity, () => startBody(host, gate, args, needsApproval))
-
-  const startGiven = (
-    host: CallHost,
-    gate: ToolGate,
-    args: unknown,
-    needsApproval: boolean
-  ): StartedWork => {
-    const identity = sideEffectIdentity(gate.tool.spec, host.call().arguments)
-    return identity === undefined
-      ? startBody(host, gate, args, needsApproval)
-      : startIdentified(host, gate, identity, args, needsApproval)
-  }
+  const startGiven = givenStarts(services, body)
 
   const begin = (host: CallHost): StartedWork => {
     const { arguments: given, id, phase, proposed } = host.call()
@@ -280,16 +291,7 @@ export const make = (services: Services): ToolInvoker => {
     }
     // A dispatch consumed its approval: it is sent again with its key, without another approval.
     const needsApproval = permission === "ask" && !isDispatched
-    return services.instead === undefined
-      ? startGiven(host, gate, args.value, needsApproval)
-      : {
-          effect: services.instead(
-            host,
-            tool,
-            needsApproval,
-            Effect.suspend(() => body.run(startGiven(host, gate, args.value, needsApproval)))
-          )
-        }
+    return startGiven(host, gate, args.value, needsApproval)
   }
 
   return {
