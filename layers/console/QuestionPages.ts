@@ -383,6 +383,8 @@ export const questionPage = (
   { approval, editor, entries, rejected }: Question
 ): Html => {
   const { arguments: args, call, id, payload } = approval
+  // What follows the page keeps the form that was asked for.
+  const asJson = editor?.parts === undefined && editor?.other !== undefined ? "?as=json" : ""
   const { agent_name: agent, effect_description, tool_name: tool } = payload
   return page(
     view,
@@ -391,7 +393,7 @@ export const questionPage = (
       current: "/inbox",
       aside: aside(questions),
       // What was refused is on this page alone.
-      follows: rejected === undefined ? followed(view, questions, `/${id}`) : undefined
+      follows: rejected === undefined ? followed(view, questions, `/${id}${asJson}`) : undefined
     },
     element(
       "div",

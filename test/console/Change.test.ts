@@ -180,6 +180,9 @@ describe("the form for other arguments", () => {
     const { path } = await asked()
     const { text } = await olga.get(`${path}?as=json`)
     assert.include(text, "All arguments, as JSON.")
+    // It stays so while the page follows what it shows.
+    assert.include(text, `hx-get="${path}?as=json"`)
+    assert.notInclude((await olga.get(path)).text, `hx-get="${path}?as=json"`)
     assert.notMatch(text, named)
     const json = JSON.stringify({ ...proposed, polish: false })
     const shown = await olga.post(path, { arguments: json, decision: "preview" })
