@@ -50,6 +50,7 @@ export const late: ReadonlyArray<string> = [
   "test/process/ActedFor.test.ts",
   "test/process/AppFile.test.ts",
   "test/process/Asked.test.ts",
+  "test/process/BulkCommand.test.ts",
   "test/process/CallCommand.test.ts",
   "test/process/CommandLines.test.ts",
   "test/process/CustomerFile.test.ts",

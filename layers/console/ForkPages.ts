@@ -22,12 +22,8 @@ const turnsOf = (entries: ReadonlyArray<JournalEntry>) =>
       : []
   )
 
-const runLink = ({ path }: View, id: string, seq?: number) =>
-  element(
-    "a",
-    { href: `${path}/runs/${id}${seq === undefined ? "" : `#event-${seq}`}` },
-    seq === undefined ? shortId(id) : seq
-  )
+const runLink = ({ path }: View, id: string) =>
+  element("a", { href: `${path}/runs/${id}` }, shortId(id))
 
 const field = (name: string, label: string, input: Html, hint?: string) => [
   element("label", { for: name }, label),
@@ -167,7 +163,7 @@ const words: Readonly<Record<ComparedDeed["how"], readonly [kind: string, word: 
   only_after: ["wait", "new"]
 }
 
-/** What a deed is, in words: `turn 0/2` stays what it is. */
+/** The words of the event of a deed, which lead to it. */
 const cell = (
   view: View,
   run: string,
@@ -176,11 +172,12 @@ const cell = (
 ): Child => {
   if (seq === undefined) return "–"
   const entry = entries.get(seq)
-  return [
-    runLink(view, run, seq),
-    " ",
-    entry !== undefined && cutText(eventGist(entry) || entry.event._tag, 240)
-  ]
+  const gist = entry === undefined ? "" : eventGist(entry)
+  return element(
+    "a",
+    { href: `${view.path}/runs/${run}#event-${seq}` },
+    cutText(gist || `event ${seq}`, 240)
+  )
 }
 
 const bySeq = (entries: ReadonlyArray<JournalEntry>): ReadonlyMap<number, JournalEntry> =>
@@ -201,7 +198,7 @@ const verdict = (comparison: Comparison, first: number): Child => {
       ? "The two did the same."
       : "The two have done the same so far, and this one goes on."
   }
-  return ["The first difference is ", element("a", { href: "#first" }, deed), "."]
+  return `The first difference: ${deed}.`
 }
 
 const changes = ({ run: { forked } }: Comparison): Child => {
@@ -271,6 +268,7 @@ export const comparisonPage = (view: View, comparison: Comparison): Html => {
       changes(comparison)
     ),
     element("p", { class: "notice" }, verdict(comparison, first)),
+    first >= 0 && element("p", {}, element("a", { href: "#first" }, "Show it")),
     compared.items.length === 0
       ? emptyList("Neither has done anything yet.", "What they do stands here, in order.")
       : table(

@@ -98,12 +98,16 @@ export const runsPage = (view: View, { items, line, next_after, status }: Runs):
 const money = ({ cost }: RunSummary): string | undefined =>
   cost?.amount === undefined ? undefined : `${cost.amount} ${cost.currency ?? ""}`
 
-const forkedFrom = ({ path }: View, { forked, id }: RunSummary): Child => [
-  element("a", { href: `${path}/runs/${forked?.run}` }, shortId(forked?.run ?? "")),
-  " (",
-  element("a", { href: `${path}/runs/${id}/comparison` }, "side by side"),
-  ")"
-]
+const forkedFrom = ({ path }: View, { forked, id }: RunSummary): ReadonlyArray<Child> =>
+  forked === undefined
+    ? []
+    : [
+        fact(
+          "Forked from",
+          element("a", { href: `${path}/runs/${forked.run}` }, shortId(forked.run))
+        ),
+        fact("Beside it", element("a", { href: `${path}/runs/${id}/comparison` }, "Side by side"))
+      ]
 
 const facts = (view: View, run: RunSummary): Html => {
   return element(
@@ -119,7 +123,7 @@ const facts = (view: View, run: RunSummary): Html => {
         shortId(run.conversation)
       )
     ),
-    fact("Forked from", run.forked === undefined ? undefined : forkedFrom(view, run)),
+    ...forkedFrom(view, run),
     fact("Began", moment(run.created_at, view.now)),
     fact("Steps", run.steps),
     fact("Tokens", run.tokens.toLocaleString("en")),

@@ -84,7 +84,7 @@ const findOwned = (erasing: Erasing): Owned => {
     }
     if (isWhole) owned.touched.add(stored)
   }
-  const ids = new Set([...owned.whole].map(({ conversation: { id } }) => id))
+  const ids = new Set<string>([...owned.whole].map(({ conversation: { id } }) => id))
   for (const fork of conversationsOf(erasing)) {
     const [first] = fork.tasks
     const { conversation, sender } = first?.task.forked ?? {}

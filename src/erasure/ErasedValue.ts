@@ -107,7 +107,7 @@ const kept = new Set(
     "_tag tenant agent roles trace_id span_id limits pins nested owner frame call approval authorization finish finish_raw " +
     "usage cost spent model of kind class cause how policy_version approvers tool tool_key tool_digest key on_loss via limit " +
     "status type media_type model_id name server id tier typology source author run tool_name agent_name correlation_id " +
-    "undeclared client context_secrets without permission from to handed_by guard mode on verdict replaces"
+    "undeclared client context_secrets without permission step from to handed_by guard mode on verdict replaces"
   ).split(" ")
 )
 

@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import { CheckedJsonRecord } from "../value/JsonObject.ts"
-import { ConversationId, RunId } from "../value/Ids.ts"
+import { RunId } from "../value/Ids.ts"
 
 /** The place of a turn: its frame, a slash, and its number there from 1, such as `0/3` or `0/2.1/1`. */
 export const TurnPlace = Schema.String.check(
@@ -17,8 +17,8 @@ export class Forked extends Schema.Opaque<Forked>()(
   Schema.Struct({
     /** Who sent the message of the other run: tools are told that it is this one's too. */
     sender: Schema.String,
-    /** The conversation of the other run. */
-    conversation: ConversationId,
+    /** The conversation of the other run, or the mark of its erasure. */
+    conversation: Schema.String,
     /** The other run. */
     run: RunId,
     /** The first turn that is not given but taken anew. */

@@ -1,4 +1,5 @@
 /** The console in a real browser: by keyboard, in both schemes, at every width, and with texts that try to be more. */
+import { anna } from "./ConsoleScene.ts"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -217,65 +218,71 @@ describe("keys", () => {
 describe("every page", () => {
   const canary = `<script>alert(1)</script><img src=x onerror=alert(2)><svg onload=alert(3)>" autofocus onfocus=alert(4) <b hx-get=/console/x hx-trigger=load data-hx-get=/console/y> </textarea></table>\u202e`
 
-  inBrowser(
-    "is whole and accessible in light and dark, at 320 to 2,560 px, with texts that try to be markup",
-    () =>
-      at(
-        {},
-        async ({ ask, base, troupe }) => {
-          const { id, run } = await ask(canary)
-          const { conversation } = await troupe.run(run)
-          const paths = [
-            "",
-            "/decisions",
-            "/decisions/insights",
-            "/decisions/insights?by=day",
-            "/policy",
-            "/tools",
-            "/agents",
-            "/memory",
-            `/memory?agent=billing&conversation=${conversation}`,
-            "/costs",
-            "/costs?show=tokens&by=run",
-            "/kill-switch",
-            "/conversations",
-            `/conversations/${conversation}`,
-            "/inbox",
-            `/inbox/${id}`,
-            `/inbox/${id}?as=json`,
-            "/runs",
-            `/runs/${run}`
-          ]
-          const ofAdmins = ["/tokens", "/erasures"]
-          for (const [colorScheme, name, shown] of [
-            ["light", "olga", paths],
-            ["dark", "olga", paths],
-            ["light", "other", ofAdmins],
-            ["dark", "other", ofAdmins]
-          ] as const) {
-            const { close, complaints, page } = await opened(base, { colorScheme })
-            await page.goto("/console/sign-in")
-            assert.deepStrictEqual(await faults(page), [])
-            await signIn(page, name)
-            for (const path of shown) {
-              await page.goto(`/console${path}`)
-              // What is closed is not looked at.
-              await page.evaluate(
-                'for (const each of document.querySelectorAll("details")) each.open = true'
-              )
-              assert.deepStrictEqual(await faults(page), [], `${colorScheme} ${path}`)
-              for (const width of [320, 860, 1_280, 2_560]) {
-                await page.setViewportSize({ width, height: 800 })
-                assert.isFalse(await isWide(page), `${path} at ${width}`)
+  const pagesOf = (id: string, run: string, conversation: string, fork: string) => [
+    "",
+    "/decisions",
+    "/decisions/insights",
+    "/decisions/insights?by=day",
+    "/policy",
+    "/coverage",
+    "/tools",
+    "/agents",
+    "/memory",
+    `/memory?agent=billing&conversation=${conversation}`,
+    "/costs",
+    "/costs?show=tokens&by=run",
+    "/kill-switch",
+    "/conversations",
+    `/conversations/${conversation}`,
+    "/inbox",
+    `/inbox/${id}`,
+    `/inbox/${id}?as=json`,
+    "/runs",
+    `/runs/${run}`,
+    `/runs/${fork}`,
+    `/runs/${run}/fork`,
+    `/runs/${fork}/comparison`
+  ]
+
+  for (const colorScheme of ["light", "dark"] as const) {
+    inBrowser(
+      `is whole and accessible in ${colorScheme}, at 320 to 2,560 px, with texts that try to be markup`,
+      () =>
+        at(
+          {},
+          async ({ ask, base, troupe }) => {
+            const { id, run } = await ask(canary)
+            const { conversation } = await troupe.run(run)
+            const fork = await troupe.fork(run, { message: "another" }, anna)
+            await troupe.result(fork.id)
+            for (const [name, paths] of [
+              ["olga", pagesOf(id, run, conversation, fork.id)],
+              ["other", ["/tokens", "/erasures"]]
+            ] as const) {
+              const { close, complaints, page } = await opened(base, { colorScheme })
+              await page.goto("/console/sign-in")
+              assert.deepStrictEqual(await faults(page), [])
+              await signIn(page, name)
+              for (const path of paths) {
+                await page.goto(`/console${path}`)
+                // What is closed is not looked at.
+                await page.evaluate(
+                  'for (const each of document.querySelectorAll("details")) each.open = true'
+                )
+                assert.deepStrictEqual(await faults(page), [], path)
+                for (const width of [320, 860, 1_280, 2_560]) {
+                  await page.setViewportSize({ width, height: 800 })
+                  assert.isFalse(await isWide(page), `${path} at ${width}`)
+                }
               }
+              assert.deepStrictEqual(complaints, [])
+              await close()
             }
-            assert.deepStrictEqual(complaints, [])
-            await close()
-          }
-        },
-        { order: canary, amount: "1", why: "x".repeat(2_000) }
-      )
-  )
+          },
+          { order: canary, amount: "1", why: "x".repeat(2_000) }
+        )
+    )
+  }
 
   inBrowser("has all of its menu in reach on a low screen", () =>
     at({}, async ({ base }) => {

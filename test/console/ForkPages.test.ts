@@ -70,7 +70,7 @@ describe("forks", () => {
       await troupe.result(fork)
       const { text } = await olga.get(`/console/runs/${fork}/comparison`)
       assert.include(text, "another message, model other, another policy")
-      assert.include(text, 'The first difference is <a href="#first">')
+      assert.include(text, "The first difference: result 0/1.0/2.0.")
       assert.include(text, '<tr id="first"><td>result 0/1.0/2.0</td>')
       assert.include(text, '<span class="tag wait">first difference</span>')
       assert.notInclude(text, "<b>parcel</b>")

@@ -257,6 +257,10 @@ const routes: Readonly<Record<string, Route>> = {
     shows: () => "failure-4"
   },
   "records.listScans": { path: () => "/v1/scans", shows: () => "scan-1" },
+  "runs.comparison": {
+    path: ({ run }) => `/v1/runs/${run}/comparison?of=${run}`,
+    shows: ({ run }) => run
+  },
   "runs.events": { path: ({ run }) => `/v1/runs/${run}/events`, shows: shown },
   "runs.get": { path: ({ run }) => `/v1/runs/${run}`, shows: shown },
   "runs.list": { path: () => "/v1/runs", shows: shown },

@@ -168,7 +168,10 @@ it.effect("another policy judges the calls of a fork, and what it denies stays d
       { version: "x".repeat(70_000) }
     ]) {
       const refused = yield* Effect.flip(fork(run, { policy: wrong }))
-      expect(refused).toMatchObject({ _tag: "InvalidInput", field: "policy" })
+      expect(refused).toMatchObject({
+        _tag: "InvalidInput",
+        field: expect.stringMatching(/policy$/)
+      })
     }
   }).pipe(Effect.provide(scene(() => text("so be it"))))
 )
