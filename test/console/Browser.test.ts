@@ -14,15 +14,20 @@ import { at, inBrowser, opened, signIn } from "./BrowserScene.ts"
 
 const axe = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8")
 
-/** What axe finds that is serious. */
-const faults = async (page: Page): Promise<ReadonlyArray<string>> => {
+/** What depends on colours. */
+const of_colours = ["color-contrast", "link-in-text-block"]
+
+/** What axe finds that is serious. `only`: by these rules; absent = by all. */
+const faults = async (page: Page, only?: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
   // The pages' policy lets no script in: it comes through the debugger.
   await page.evaluate(axe)
   const found: ReadonlyArray<{
     readonly id: string
     readonly impact?: string
     readonly nodes: ReadonlyArray<{ readonly html: string }>
-  }> = await page.evaluate("axe.run().then(({ violations }) => violations)")
+  }> = await page.evaluate(
+    `axe.run(${JSON.stringify(only === undefined ? {} : { runOnly: only })}).then(({ violations }) => violations)`
+  )
   return found.map(({ id, impact, nodes }) => `${impact} ${id} ${nodes[0]?.html}`)
 }
 
@@ -244,45 +249,47 @@ describe("every page", () => {
     `/runs/${fork}/comparison`
   ]
 
-  for (const colorScheme of ["light", "dark"] as const) {
-    inBrowser(
-      `is whole and accessible in ${colorScheme}, at 320 to 2,560 px, with texts that try to be markup`,
-      () =>
-        at(
-          {},
-          async ({ ask, base, troupe }) => {
-            const { id, run } = await ask(canary)
-            const { conversation } = await troupe.run(run)
-            const fork = await troupe.fork(run, { message: "another" }, anna)
-            await troupe.result(fork.id)
-            for (const [name, paths] of [
-              ["olga", pagesOf(id, run, conversation, fork.id)],
-              ["other", ["/tokens", "/erasures"]]
-            ] as const) {
-              const { close, complaints, page } = await opened(base, { colorScheme })
-              await page.goto("/console/sign-in")
-              assert.deepStrictEqual(await faults(page), [])
-              await signIn(page, name)
-              for (const path of paths) {
-                await page.goto(`/console${path}`)
-                // What is closed is not looked at.
-                await page.evaluate(
-                  'for (const each of document.querySelectorAll("details")) each.open = true'
-                )
-                assert.deepStrictEqual(await faults(page), [], path)
-                for (const width of [320, 860, 1_280, 2_560]) {
-                  await page.setViewportSize({ width, height: 800 })
-                  assert.isFalse(await isWide(page), `${path} at ${width}`)
-                }
+  inBrowser(
+    "is whole and accessible in light and dark, at 320 to 2,560 px, with texts that try to be markup",
+    () =>
+      at(
+        {},
+        async ({ ask, base, troupe }) => {
+          const { id, run } = await ask(canary)
+          const { conversation } = await troupe.run(run)
+          const fork = await troupe.fork(run, { message: "another" }, anna)
+          await troupe.result(fork.id)
+          for (const [name, paths] of [
+            ["olga", pagesOf(id, run, conversation, fork.id)],
+            ["other", ["/tokens", "/erasures"]]
+          ] as const) {
+            const { close, complaints, page } = await opened(base)
+            await page.goto("/console/sign-in")
+            assert.deepStrictEqual(await faults(page), [])
+            await signIn(page, name)
+            for (const path of paths) {
+              await page.goto(`/console${path}`)
+              // What is closed is not looked at.
+              await page.evaluate(
+                'for (const each of document.querySelectorAll("details")) each.open = true'
+              )
+              await page.emulateMedia({ colorScheme: "light" })
+              assert.deepStrictEqual(await faults(page), [], `${path} in light`)
+              await page.emulateMedia({ colorScheme: "dark" })
+              assert.deepStrictEqual(await faults(page, of_colours), [], `${path} in dark`)
+              for (const width of [320, 860, 1_280, 2_560]) {
+                await page.setViewportSize({ width, height: 800 })
+                assert.isFalse(await isWide(page), `${path} at ${width}`)
               }
-              assert.deepStrictEqual(complaints, [])
-              await close()
             }
-          },
-          { order: canary, amount: "1", why: "x".repeat(2_000) }
-        )
-    )
-  }
+            assert.deepStrictEqual(complaints, [])
+            await close()
+          }
+        },
+        { order: canary, amount: "1", why: "x".repeat(2_000) }
+      ),
+    120_000
+  )
 
   inBrowser("has all of its menu in reach on a low screen", () =>
     at({}, async ({ base }) => {

@@ -2,6 +2,7 @@
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import type { Options } from "troupe/embed"
 import { afterAll, assert, beforeAll, it } from "vitest"
+import { isFull } from "../Long.ts"
 import { launch } from "./Chromium.ts"
 import { anna, shop, tokenOf } from "./ConsoleScene.ts"
 
@@ -20,6 +21,9 @@ export const inBrowser = (name: string, test: () => Promise<void>, timeout = 60_
     if (missing === undefined) return await test()
     task.meta.notes = [missing]
   })
+
+/** The same of the long form alone. */
+export const inLongBrowser: typeof inBrowser = isFull ? inBrowser : () => {}
 
 /** A page, and all that its browser complained of: messages, errors, and requests to other hosts. */
 export const opened = async (base: string, options: BrowserContextOptions = {}) => {

@@ -5,7 +5,7 @@ import type { Page } from "playwright-core"
 import { assert, describe } from "vitest"
 import * as Children from "../process/Child.ts"
 import * as Homes from "../process/Homes.ts"
-import { at, inBrowser, opened, signIn } from "./BrowserScene.ts"
+import { at, inBrowser, inLongBrowser, opened, signIn } from "./BrowserScene.ts"
 import { anna, letterId, tokenOf } from "./ConsoleScene.ts"
 
 /** Loads the page of the count until so many match: what came in the millisecond of a count is not part of it. */
@@ -92,7 +92,7 @@ describe("a bulk with scripts", () => {
     return { ...first, again: begun(new URL(first.url).port) }
   })
 
-  inBrowser(
+  inLongBrowser(
     "sends dead letters again while its server is killed within a step, each once",
     () =>
       Effect.gen(function* () {

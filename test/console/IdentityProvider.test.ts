@@ -5,6 +5,7 @@ import { join } from "node:path"
 import fastify from "fastify"
 import type { Claims, OpenIdOptions, Options } from "troupe/embed"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { inLongFormPlain } from "../InLongForm.ts"
 import { anna, shop, tenant, tokenOf } from "./ConsoleScene.ts"
 import { httpWith, identityProvider, WanderingBrowser } from "./ProviderScene.ts"
 
@@ -139,42 +140,45 @@ describe("signing in by a provider", () => {
 })
 
 describe("a session of a provider", () => {
-  it("holds over a restart, for its provider alone, and ends with its role", async () => {
-    const directory = mkdtempSync(join(tmpdir(), "troupe-provider-"))
-    const store = { directory }
-    try {
-      const first = await shopAt(
-        provider,
-        {
-          principal: { tenant, roles: { sre: "auditor" } }
-        },
-        { store, roles: { auditor: { inspect: "all" } } }
-      )
-      const browser = new WanderingBrowser()
-      const { text } = await browser.signIn(first.console_url, "u-olga")
-      assert.include(text, ">auditor<")
-      const cookies = browser.cookiesAt(first.console_url)
-      await first.troupe.stop()
+  inLongFormPlain(
+    "holds over a restart, for its provider alone, and ends with its role",
+    async () => {
+      const directory = mkdtempSync(join(tmpdir(), "troupe-provider-"))
+      const store = { directory }
+      try {
+        const first = await shopAt(
+          provider,
+          {
+            principal: { tenant, roles: { sre: "auditor" } }
+          },
+          { store, roles: { auditor: { inspect: "all" } } }
+        )
+        const browser = new WanderingBrowser()
+        const { text } = await browser.signIn(first.console_url, "u-olga")
+        assert.include(text, ">auditor<")
+        const cookies = browser.cookiesAt(first.console_url)
+        await first.troupe.stop()
 
-      const startedAgain = async (more: Partial<Options>) => {
-        const troupe = await shop({ store, ...more })
-        const later = new WanderingBrowser()
-        later.jar.set(troupe.url ?? "", new Map(cookies))
-        try {
-          return (await later.go(`${troupe.url}/console`)).text.includes("<b>u-olga</b>")
-        } finally {
-          await troupe.stop()
+        const startedAgain = async (more: Partial<Options>) => {
+          const troupe = await shop({ store, ...more })
+          const later = new WanderingBrowser()
+          later.jar.set(troupe.url ?? "", new Map(cookies))
+          try {
+            return (await later.go(`${troupe.url}/console`)).text.includes("<b>u-olga</b>")
+          } finally {
+            await troupe.stop()
+          }
         }
+        const roles = { auditor: { inspect: "all" } } as const
+        const same = httpWith(provider.issuer)
+        assert.isFalse(await startedAgain({ roles, http: httpWith("https://other.example") }))
+        assert.isFalse(await startedAgain({ http: same }))
+        assert.isTrue(await startedAgain({ roles, http: same }))
+      } finally {
+        rmSync(directory, { recursive: true })
       }
-      const roles = { auditor: { inspect: "all" } } as const
-      const same = httpWith(provider.issuer)
-      assert.isFalse(await startedAgain({ roles, http: httpWith("https://other.example") }))
-      assert.isFalse(await startedAgain({ http: same }))
-      assert.isTrue(await startedAgain({ roles, http: same }))
-    } finally {
-      rmSync(directory, { recursive: true })
     }
-  })
+  )
 
   it("ends after its time", async () => {
     const { console_url, troupe } = await shopAt(provider, { session_ms: 90_000 })
