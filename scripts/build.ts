@@ -56,8 +56,8 @@ const modules_of_effect: Plugin = {
 const standsAlone = (path: string): boolean =>
   !/^(?:import|export) (?!type)[^;"]*? from "\./m.test(readFileSync(path, "utf8"))
 
-/** A port, or what compositions add to a surface. */
-const port = /\/services\/\w+\.ts$|\/Added\w+\.ts$/
+/** A port, one of the stores' own, or what compositions add to a surface. */
+const port = /\/services\/\w+\.ts$|\/Added\w+\.ts$|\/engine\/(?:SqlNotify|Upgrading)\.ts$/
 
 const code = async (dir: string): Promise<void> => {
   const license = readFileSync(join(root, "node_modules", taken, "LICENSE"), "utf8")

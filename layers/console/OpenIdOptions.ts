@@ -11,7 +11,12 @@ export type Claims = Readonly<Record<string, unknown>>
 /** Who somebody is, by claims. */
 export interface PrincipalRule {
   /** The tenant of all who sign in, or the claim that names it: a text. */
-  readonly tenant: string | { readonly claim: string }
+  readonly tenant:
+    | string
+    | {
+        /** The claim that names it. */
+        readonly claim: string
+      }
   /** The roles by group, as the provider names it: `{ "troupe-operators": "operator" }`. Other groups give none. */
   readonly roles: Readonly<Record<string, Role | ReadonlyArray<Role>>>
   /** The claim with the groups: a list of texts, or one. Absent = `groups`. */
