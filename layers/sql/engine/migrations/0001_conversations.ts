@@ -83,8 +83,6 @@ export const statements: ReadonlyArray<string> = [
   `CREATE INDEX agent_tasks_forks ON troupe.agent_tasks (tenant) WHERE trace_id LIKE '{"trace_id":"%","forked":{"sender":"%'`,
   // The mailbox of an address is counted for each message.
   `CREATE INDEX agent_tasks_mailbox ON troupe.agent_tasks (address_key, agent, tenant) WHERE status < 2`,
-  // A tenant's runs that are not over, newest first: where few of its runs are, and where many wait (bench row `console`).
-  `CREATE INDEX agent_tasks_open ON troupe.agent_tasks (tenant, created_at DESC, id DESC) WHERE status < 2`,
   // A tenant's runs, newest first.
   `CREATE INDEX agent_tasks_newest ON troupe.agent_tasks (tenant, created_at DESC, id DESC)`,
   // Events by what names them. A second delivery of one finds its row.
