@@ -24,7 +24,7 @@ const kept = (
   "finish_raw usage cost spent model of kind class cause how policy_version approvers tool tool_key tool_digest on_loss " +
   "limit status type media_type model_id name server id tier typology source author run tool_name agent_name " +
   "correlation_id undeclared client context_secrets without permission from to handed_by conversation digest shown_digest proposal " +
-  "guard mode on verdict replaces"
+  "guard mode on verdict replaces step"
 ).split(" ")
 
 /** Texts at other places, which are to be marks. */
