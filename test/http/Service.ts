@@ -205,13 +205,15 @@ export const listen = (
     const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
     let buffer = ""
     const block = Effect.promise(async (): Promise<string> => {
-      for (;;) {
-        const at = buffer.indexOf("\n\n")
+      // What was searched is not searched again: an event may be of megabytes, and come in small parts.
+      for (let searched = 0; ;) {
+        const at = buffer.indexOf("\n\n", searched)
         if (at >= 0) {
           const found = buffer.slice(0, at)
           buffer = buffer.slice(at + 2)
           return found
         }
+        searched = Math.max(0, buffer.length - 1)
         const { done, value } = await reader.read()
         if (done) throw new Error("the stream ended")
         buffer += value
