@@ -7,6 +7,8 @@ import { scripted } from "troupe/testing"
 import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as EphemeralStores from "../../layers/ephemeral/EphemeralStores.ts"
 import { EphemeralStore } from "../../layers/ephemeral/EphemeralStore.ts"
+import * as Guard from "../../src/agent/Guard.ts"
+import { DeclaredGuards } from "../../services/AgentDirectory.ts"
 import { AgentMemory } from "../../services/AgentMemory.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { MemorySpec } from "../../src/memory/MemoryAnchors.ts"
@@ -177,5 +179,83 @@ it.live("a fork whose run is gone meanwhile fails, and says so", () =>
     expect(events.find((event) => event._tag === "RunStopping")).toMatchObject({
       message: `this is a fork of run ${run}, which cannot be read: its events are not there (any more)`
     })
+  }).pipe(Effect.scoped, Effect.provide(EphemeralStores.layer))
+)
+
+it.live(
+  "a fork is for whom its run was, and those who handed that one over answer for it too",
+  () =>
+    Effect.promise(async () => {
+      const customer = { id: "carl", tenant: "default", roles: ["customer"] } as const
+      const troupe = await start({
+        agents: [
+          agent({ name: "triage", instructions: "Hand it over.", handoffs: ["billing"] }),
+          agent({ name: "billing", instructions: "Help." })
+        ],
+        customer_agents: ["triage", "billing"],
+        model: scripted({
+          triage: [call("transfer_to_billing", { note: "invoice 7" })],
+          billing: [text("It is paid."), text("On Monday."), text("On Tuesday.")]
+        })
+      })
+      try {
+        const { conversation } = await troupe.ask(
+          { agent: "triage", text: "Is it paid?" },
+          customer
+        )
+        const { run } = await troupe.ask({ conversation, text: "When?" }, customer)
+        const made = await troupe.fork(run, {}, olga)
+        await troupe.result(made.id)
+        const acceptances = [run, made.id].map(async (id) =>
+          (await troupe.runEvents(id, {})).flatMap(({ event }) =>
+            event._tag === "RunAccepted" ? [event.handed_by] : []
+          )
+        )
+        assert.deepStrictEqual(await Promise.all(acceptances), [[["triage"]], [["triage"]]])
+        const all = await troupe.conversations({}, olga)
+        const theirs = all.find(({ id }) => id === made.conversation)
+        assert.strictEqual(theirs?.initiated_by, "customer")
+      } finally {
+        await troupe.stop()
+      }
+    })
+)
+
+it.effect(
+  "a provider's tools are not offered to a fork, which could not take back what they do",
+  () =>
+    Effect.gen(function* () {
+      const run = yield* H.send("hello")
+      yield* H.ended(run)
+      yield* forked(run)
+      const offered = (yield* H.requests).map(({ provider_tools = [] }) => provider_tools.length)
+      expect(offered).toEqual([1, 0])
+    }).pipe(
+      Effect.provide(
+        H.layer({ agent: { provider_tools: ["web_search"] }, script: () => text("done") })
+      )
+    )
+)
+
+it.live("a guard that an agent has since judges what the fork's own turns read and say", () =>
+  Effect.gen(function* () {
+    const guard = Guard.make({
+      name: "since",
+      on: ["message", "result", "answer"],
+      judge: () => ({ verdict: "pass" })
+    })
+    const options: H.Options = {
+      tools: { look: H.reads((n) => Effect.succeed(n)) },
+      script: ({ step }) => (step > 2 ? text("done") : call("look", { n: step }))
+    }
+    const first = yield* H.boot(options)
+    const run = yield* first.run(Effect.tap(H.send("hello"), (run) => H.ended(run)))
+    yield* first.stop
+    const second = yield* Effect.provideService(H.boot(options), DeclaredGuards, [guard])
+    const events = yield* second.run(forked(run, { step: "0/2" }))
+    const judged = events.flatMap((event) =>
+      event._tag === "Guarded" ? [`${event.on} ${event.step}`] : []
+    )
+    expect(judged).toEqual(["message 2", "result 2", "result 3", "answer 3"])
   }).pipe(Effect.scoped, Effect.provide(EphemeralStores.layer))
 )
