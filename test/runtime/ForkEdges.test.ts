@@ -16,7 +16,7 @@ import { originOfCall } from "../../src/memory/MemoryRow.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { ForkOptions } from "../../src/replay/ForkOptions.ts"
 import type { RunId } from "../../src/value/Ids.ts"
-import { Tenant } from "../../src/value/Ids.ts"
+import { AgentName, Tenant } from "../../src/value/Ids.ts"
 import * as H from "./Harness.ts"
 
 const olga = H.person("olga", ["operator"], Tenant.make("default"))
@@ -186,13 +186,13 @@ it.live(
   "a fork is for whom its run was, and those who handed that one over answer for it too",
   () =>
     Effect.promise(async () => {
-      const customer = { id: "carl", tenant: "default", roles: ["customer"] } as const
+      const customer = H.person("carl", ["customer"], Tenant.make("default"))
       const troupe = await start({
         agents: [
           agent({ name: "triage", instructions: "Hand it over.", handoffs: ["billing"] }),
           agent({ name: "billing", instructions: "Help." })
         ],
-        customer_agents: ["triage", "billing"],
+        customer_agents: [AgentName.make("triage"), AgentName.make("billing")],
         model: scripted({
           triage: [call("transfer_to_billing", { note: "invoice 7" })],
           billing: [text("It is paid."), text("On Monday."), text("On Tuesday.")]
