@@ -211,7 +211,7 @@ it.live(
             event._tag === "RunAccepted" ? [event.handed_by] : []
           )
         )
-        assert.deepStrictEqual(await Promise.all(acceptances), [[["triage"]], [["triage"]]])
+        expect(await Promise.all(acceptances)).toEqual([[["triage"]], [["triage"]]])
         const all = await troupe.conversations({}, olga)
         const theirs = all.find(({ id }) => id === made.conversation)
         assert.strictEqual(theirs?.initiated_by, "customer")
