@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import type { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { CustomerAgents } from "../../services/AgentDirectory.ts"
 import { ConversationStore, openConversation } from "../../services/ConversationStore.ts"
-import type { FeedItem } from "../../services/AgentRuntime.ts"
+import type { FeedItem } from "../../src/run/FeedItem.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { NotForCustomers } from "../../src/conversation/CustomerView.ts"
 import {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Stream } from "effect"
 import * as EventStream from "../../layers/http/stream/EventStream.ts"
-import type { FeedItem } from "../../services/AgentRuntime.ts"
+import type { FeedItem } from "../../src/run/FeedItem.ts"
 import { openStream } from "../../services/AgentRuntime.ts"
 import { ConversationMessage } from "../../src/conversation/Conversation.ts"
 import { customerEvent, customerMessage } from "../../src/conversation/CustomerView.ts"

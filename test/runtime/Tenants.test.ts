@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import type { Vitest } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
-import type { FeedItem } from "../../services/AgentRuntime.ts"
+import type { FeedItem } from "../../src/run/FeedItem.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import type { ModelRequest } from "../../services/ModelGateway.ts"

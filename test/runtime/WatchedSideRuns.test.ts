@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import * as EventStream from "../../layers/http/stream/EventStream.ts"
-import type { Cursor, FeedItem } from "../../services/AgentRuntime.ts"
+import type { Cursor, FeedItem } from "../../src/run/FeedItem.ts"
 import { AgentRuntime, openStream } from "../../services/AgentRuntime.ts"
 import { RunReader } from "../../services/RunReader.ts"
 import type { RunId } from "../../src/value/Ids.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import { ConversationId } from "../../src/value/Ids.ts"
-import type { Cursor, FeedItem } from "../../services/AgentRuntime.ts"
+import type { Cursor, FeedItem } from "../../src/run/FeedItem.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { call, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import * as H from "./Harness.ts"

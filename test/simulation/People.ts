@@ -4,7 +4,7 @@
  */
 import { Effect, Stream } from "effect"
 import type { Exit } from "effect"
-import type { Cursor, FeedItem } from "../../services/AgentRuntime.ts"
+import type { Cursor, FeedItem } from "../../src/run/FeedItem.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { ApprovalDesk } from "../../services/ApprovalDesk.ts"
 import { Outbox } from "../../services/Outbox.ts"

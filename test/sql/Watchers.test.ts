@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import type { Cursor, FeedItem } from "../../services/AgentRuntime.ts"
+import type { Cursor, FeedItem } from "../../src/run/FeedItem.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { RunReader } from "../../services/RunReader.ts"
 import type { RunPorts } from "../../services/Stores.ts"

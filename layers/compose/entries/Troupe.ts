@@ -10,7 +10,7 @@
  * ```
  */
 import { ConfigProvider, Context, Effect, Layer, References, Scope, Stream, Tracer } from "effect"
-import type { FeedItem } from "../../../services/AgentRuntime.ts"
+import type { FeedItem } from "../../../src/run/FeedItem.ts"
 import type { ModelGateway } from "../../../services/ModelGateway.ts"
 import type { PrincipalInput } from "../../../src/principal/Principal.ts"
 import type { AnySchema } from "../../../src/tool/ToolCodec.ts"

@@ -4,7 +4,7 @@
 import { Stream } from "effect"
 import type { QueuedBehind } from "../../../src/run/QueuedBehind.ts"
 import type { RunEvent } from "../../../src/run/RunEvent.ts"
-import type { FeedItem } from "../../../services/AgentRuntime.ts"
+import type { FeedItem } from "../../../src/run/FeedItem.ts"
 import { rootFrame } from "../../../src/value/Ids.ts"
 import type { Ended, EndedWith, PartialAnswer } from "./Answer.ts"
 import type { GivenText, StreamPosition } from "./StreamPosition.ts"

@@ -8,7 +8,8 @@ import * as Entries from "../../../src/entry/ArgumentReaders.ts"
 import { RunId } from "../../../src/value/Ids.ts"
 import { loggingRefusals } from "../../../src/principal/RefusedActs.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
-import type { Cursor, FeedItem, FeedItems, OpenFeed } from "../../../services/AgentRuntime.ts"
+import type { OpenFeed } from "../../../services/AgentRuntime.ts"
+import type { Cursor, FeedItem, FeedItems } from "../../../src/run/FeedItem.ts"
 import { AgentRuntime, feedStream } from "../../../services/AgentRuntime.ts"
 import {
   conversationFor,

@@ -6,7 +6,7 @@
 import type { RunId, Tenant } from "../../../src/value/Ids.ts"
 import type { JournalEntry } from "../../../src/run/RunEvent.ts"
 import { appended } from "../../../src/value/ShortList.ts"
-import type { FeedItem } from "../../../services/AgentRuntime.ts"
+import type { FeedItem } from "../../../src/run/FeedItem.ts"
 import type { Committed } from "../../../services/RunNews.ts"
 import type { BufferQuota } from "./BufferQuota.ts"
 

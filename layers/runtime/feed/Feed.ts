@@ -7,7 +7,7 @@
 import { Result } from "effect"
 import { capBytes } from "../../../src/conversation/Transcript.ts"
 import type { CallId, ConversationId, FrameId, RunId, Tenant } from "../../../src/value/Ids.ts"
-import type { FeedItem } from "../../../services/AgentRuntime.ts"
+import type { FeedItem } from "../../../src/run/FeedItem.ts"
 import type { ModelDelta } from "../../../services/ModelGateway.ts"
 import type { CommitListener, Committed } from "../../../services/RunNews.ts"
 import { ShortRunCache } from "./ShortRunCache.ts"
