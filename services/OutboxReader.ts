@@ -1,12 +1,13 @@
 /**
- * Reads dead letters.
+ * Reads dead letters, and what waits to be delivered.
  */
 import { Context } from "effect"
 import type { Effect } from "effect"
 import type {
   DeadLetter,
   DeadLetterNotFound,
-  DeadLetterStatus
+  DeadLetterStatus,
+  DeliveryFailure
 } from "../src/delivery/OutboxMessage.ts"
 import type { MessageId, Tenant } from "../src/value/Ids.ts"
 import type { StoreError } from "./StoreError.ts"
@@ -33,7 +34,21 @@ export interface DeadLetterQuery {
   readonly limit: number
 }
 
-/** Reads dead letters. */
+/** Messages of one topic that wait to be delivered, without what they tell. */
+export interface Undelivered {
+  /** Their topic. */
+  readonly topic: string
+  /** How many there are. */
+  readonly count: number
+  /** How many of them failed before. */
+  readonly failed: number
+  /** When the oldest was written, in ms since 1970. */
+  readonly oldest_at: number
+  /** The last failure of any of them. Absent = none has failed. */
+  readonly last_failure?: DeliveryFailure | undefined
+}
+
+/** Reads dead letters, and what waits to be delivered. */
 export class OutboxReader extends Context.Service<
   OutboxReader,
   {
@@ -41,6 +56,8 @@ export class OutboxReader extends Context.Service<
     deadLetters(query: DeadLetterQuery): Effect.Effect<ReadonlyArray<DeadLetter>, StoreError>
     /** The ids of the letters that match, in the same order; here the limit is at most 10,001. */
     matching(query: DeadLetterQuery): Effect.Effect<ReadonlyArray<MessageId>, StoreError>
+    /** What of a tenant waits to be delivered, by topic: of any 1,001 messages, so that more than 1,000 tell that there are more. */
+    undelivered(tenant: Tenant): Effect.Effect<ReadonlyArray<Undelivered>, StoreError>
     /** One letter. Fails with DeadLetterNotFound if the tenant has none with this id. */
     deadLetter(
       tenant: Tenant,

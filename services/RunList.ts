@@ -84,6 +84,16 @@ export interface Standing {
   readonly unknown: ReadonlyArray<UnknownCount>
 }
 
+/** A run that has begun and is not over, without what it is about. */
+export interface OpenRun {
+  /** Who claimed it last. It has the run for as long as it lives (`RunOwnership.owners`). Absent = nobody did. */
+  readonly owner?: string | undefined
+  /** Where it stands. */
+  readonly status: RunStatus
+  /** When its message was accepted, in ms since 1970. */
+  readonly created_at: number
+}
+
 /** Lists and counts of runs, without reading their journals. */
 export class RunList extends Context.Service<
   RunList,
@@ -97,6 +107,8 @@ export class RunList extends Context.Service<
     matching(query: RunQuery): Effect.Effect<ReadonlyArray<RunId>, StoreError>
     /** Calls whose outcome is unknown and that wait for an operator, oldest first. */
     unknown(query: UnknownQuery): Effect.Effect<ReadonlyArray<UnknownCall>, StoreError>
+    /** Runs of a tenant that are not over, nor in quarantine, in any order; at most `limit` (up to 1,001). */
+    open(tenant: Tenant, limit: number): Effect.Effect<ReadonlyArray<OpenRun>, StoreError>
     /** Numbers for metrics. */
     standing: Effect.Effect<Standing, StoreError>
     /**

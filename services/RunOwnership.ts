@@ -40,6 +40,22 @@ export interface Beginning {
   }
 }
 
+/** Somebody who holds work, such as the runtime of a process, and lives by what the store knows. Names no tenant. */
+export interface Owner {
+  /** Its name. Its claims are named `<owner>.<n>`. */
+  readonly owner: string
+  /** When it registered, in ms since 1970, by the store's clock. */
+  readonly since: number
+  /** When it last extended its lease. Absent = it has none, but a lock in a session. */
+  readonly seen_at?: number | undefined
+  /** When its lease ends, unless it extends it. Absent = it has none. */
+  readonly lease_until?: number | undefined
+  /** Whether it also holds a lock, by which others know at once that it is gone. */
+  readonly guarded: boolean
+  /** What it hosts. */
+  readonly hosted: ReadonlyArray<Need>
+}
+
 /** Which process has a run: one at a time, which the epoch counts. */
 export class RunOwnership extends Context.Service<
   RunOwnership,
@@ -66,6 +82,9 @@ export class RunOwnership extends Context.Service<
 
     /** Ends the lease of `owner`: other processes may recover its runs at once. */
     release(owner: string): Effect.Effect<void, JournalError>
+
+    /** Owners that live, the newest first; at most `limit` (up to 500). */
+    owners(limit: number): Effect.Effect<ReadonlyArray<Owner>, JournalError>
 
     /**
      * Returns at most `limit` runs that `owner` should continue. Tenants take turns, each with its oldest run. A run qualifies if

@@ -79,6 +79,18 @@ export interface ToolMessageState {
   readonly result: ResultMessage | undefined
 }
 
+/** The calls of one tool that are not over, without what they ask for. */
+export interface WaitingCalls {
+  /** The tool. */
+  readonly tool: string
+  /** How many wait for a worker. */
+  readonly waiting: number
+  /** How many a worker has claimed. */
+  readonly claimed: number
+  /** Since when the oldest of those that wait may be claimed, in ms since 1970; it may be to come. Absent = none waits. */
+  readonly due_at?: number | undefined
+}
+
 /** Which calls a worker takes, how many and for how long. */
 export interface ToolClaim {
   /** The name of the claim's owner, a new one for each claim. */
@@ -176,6 +188,14 @@ export class ToolQueue extends Context.Service<
     prune(before: number): Effect.Effect<number, StoreError>
     /** When the next call of these tools is due, in ms since 1970; undefined = none waits. */
     nextDueAt(tools: ReadonlyArray<string>): Effect.Effect<number | undefined, StoreError>
+    /**
+     * Calls of a tenant that wait or run, by tool, of those of these tools (at most 2,000) that have any: of each tool the 1,001 that
+     * are due first, so that more than 1,000 tell that there are more.
+     */
+    queued(
+      tenant: Tenant,
+      tools: ReadonlyArray<string>
+    ): Effect.Effect<ReadonlyArray<WaitingCalls>, StoreError>
     /** Calls back when calls were sent, by this process or another, until the scope closes. */
     onSent(listener: () => void): Effect.Effect<void, StoreError, Scope.Scope>
     /** Publishes a worker's offer, which replaces its earlier one. */

@@ -44,6 +44,7 @@ import {
   signedPage,
   to
 } from "./SignedPages.ts"
+import { standing } from "./StandingRoutes.ts"
 import { conversations } from "./TalkRoutes.ts"
 import { linkPage, signedOutPage, signInPage } from "./SignInPages.ts"
 import { stylesheet } from "./Stylesheet.ts"
@@ -197,6 +198,7 @@ export const pages: ReadonlyArray<Page> = [
   ...following,
   ...forking,
   ...repairs,
+  ...standing,
   ...conversations,
   ...covering,
   ...governing,

@@ -7,7 +7,7 @@ import { barChart, behindChart, columnChart, daysBetween } from "./Charts.ts"
 import type { Child, Html } from "./Html.ts"
 import { element } from "./Html.ts"
 import type { View } from "./Shell.ts"
-import { choices, downloads, emptyList, nextPage, page, table } from "./Shell.ts"
+import { choices, downloads, emptyList, nextPage, page, row, table } from "./Shell.ts"
 import { moment, shortId } from "./Words.ts"
 
 /** The groups of costs. */
@@ -50,13 +50,6 @@ export interface Costs {
 }
 
 const count = (number: number) => number.toLocaleString("en")
-
-const row = (numbersFrom: number, ...cells: ReadonlyArray<Child>): Html =>
-  element(
-    "tr",
-    {},
-    cells.map((cell, at) => element("td", { class: at < numbersFrom ? undefined : "num" }, cell))
-  )
 
 /** The amounts as exact texts, such as `0.03 EUR`. */
 const amountText = ({ amounts }: Pick<CostTotal, "amounts">): string =>

@@ -4,23 +4,16 @@ import type { OutputOf } from "../../src/operation/Operation.ts"
 import { cutText } from "../../src/value/CutText.ts"
 import { apiPart } from "./ApiLine.ts"
 import { agentAnchor, agentGraph } from "./AgentGraph.ts"
-import type { Child, Html } from "./Html.ts"
+import type { Html } from "./Html.ts"
 import { element } from "./Html.ts"
 import type { View } from "./Shell.ts"
-import { fact, form, may, page, table } from "./Shell.ts"
+import { fact, form, may, page, row, table } from "./Shell.ts"
 import { duration, shortId } from "./Words.ts"
 
 type Agent = OutputOf<typeof AgentOperations.list>["items"][number]
 
 /** The most actors of an agent that are named; of the others there is a count. */
 const actors_max = 50
-
-const rowOf = (cells: ReadonlyArray<Child>): Html =>
-  element(
-    "tr",
-    {},
-    cells.map((cell) => element("td", {}, cell))
-  )
 
 const actorRow = (view: View, { key, restarts, run_id, state }: Agent["actors"][number]) => [
   shortId(key),
@@ -69,7 +62,7 @@ const agentPart = (
       : [
           table(
             ["Conversation", "State", "Run", "Restarts"],
-            actors.slice(0, actors_max).map((each) => rowOf(actorRow(view, each)))
+            actors.slice(0, actors_max).map((each) => row(Infinity, ...actorRow(view, each)))
           ),
           actors.length > actors_max &&
             element("p", { class: "quiet small" }, `and ${actors.length - actors_max} more`)

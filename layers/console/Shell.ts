@@ -34,7 +34,8 @@ const pages = [
 
 const repairs = [
   ["/unknown", "Unknown outcomes"],
-  ["/dead-letters", "Dead letters"]
+  ["/dead-letters", "Dead letters"],
+  ["/processes", "Processes"]
 ] as const
 
 const governs = [
@@ -233,6 +234,14 @@ export const table = (
       ),
       element("tbody", {}, rows)
     )
+  )
+
+/** A row of a table, whose cells are numbers from one of them on. */
+export const row = (numbersFrom: number, ...cells: ReadonlyArray<Child>): Html =>
+  element(
+    "tr",
+    {},
+    cells.map((cell, at) => element("td", { class: at < numbersFrom ? undefined : "num" }, cell))
   )
 
 /** A value with its name, in a list of class `facts`. Undefined is none. */

@@ -3,15 +3,15 @@
  * 10,000, so that a receiver that is gone for good does not fill the process.
  */
 import { Clock, Effect, Layer } from "effect"
-import type { DeadLetterQuery } from "../../services/OutboxReader.ts"
+import type { DeadLetterQuery, Undelivered } from "../../services/OutboxReader.ts"
 import { OutboxReader } from "../../services/OutboxReader.ts"
 import type { DeadLetterResolution } from "../../services/OutboxReplayer.ts"
 import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import { dispatched_topic } from "../../services/TaskStore.ts"
 import type { DeadLetter, DeadLetterStatus } from "../../src/delivery/OutboxMessage.ts"
 import { DeadLetterNotFound, DeadLetterResolved } from "../../src/delivery/OutboxMessage.ts"
-import { bulk_max } from "../../src/operation/Page.ts"
-import type { RunId } from "../../src/value/Ids.ts"
+import { bulk_max, counted_max } from "../../src/operation/Page.ts"
+import type { RunId, Tenant } from "../../src/value/Ids.ts"
 import type { Store } from "./EphemeralStore.ts"
 import { EphemeralStore, enqueueMessage } from "./EphemeralStore.ts"
 
@@ -47,11 +47,35 @@ const found = (store: Store, query: DeadLetterQuery, most: number): ReadonlyArra
     .filter((letter) => matches(letter, query))
     .slice(0, Math.min(query.limit, most))
 
+/** What of a tenant waits, by topic. */
+const undelivered = (store: Store, tenant: Tenant): ReadonlyArray<Undelivered> => {
+  const found = new Map<string, Undelivered>()
+  let left = counted_max + 1
+  for (const { failures, message } of store.messages.values()) {
+    if (message.tenant !== tenant) continue
+    if (left-- === 0) break
+    const { created_at, topic } = message
+    const known = found.get(topic)
+    const [newest] = [failures.at(-1), known?.last_failure]
+      .filter((each) => each !== undefined)
+      .sort((a, b) => b.at - a.at)
+    found.set(topic, {
+      topic,
+      count: (known?.count ?? 0) + 1,
+      failed: (known?.failed ?? 0) + Math.min(failures.length, 1),
+      oldest_at: Math.min(known?.oldest_at ?? created_at, created_at),
+      last_failure: newest
+    })
+  }
+  return [...found.values()].sort((a, b) => (a.topic < b.topic ? -1 : 1))
+}
+
 const reader = Effect.map(EphemeralStore, (store) =>
   OutboxReader.of({
     deadLetters: (query) => Effect.sync(() => found(store, query, page_max)),
     matching: (query) =>
       Effect.sync(() => found(store, query, matching_max).map(({ event_id }) => event_id)),
+    undelivered: (tenant) => Effect.sync(() => undelivered(store, tenant)),
     deadLetter: Effect.fn("OutboxReader.deadLetter")(function* (tenant, event_id) {
       const letter = store.dead.get(event_id)?.letter
       if (letter?.tenant !== tenant) return yield* new DeadLetterNotFound({ event_id })

@@ -2,6 +2,7 @@
  * Makes heads of runs, and finds the runs that an owner recovers, adopts or hands over. Private to this room.
  */
 import { Clock, Effect } from "effect"
+import type { Owner } from "../../services/RunOwnership.ts"
 import type { RunHead } from "../../services/RunReader.ts"
 import type { AgentName, RunId } from "../../src/value/Ids.ts"
 import type { Need } from "../../src/run/Needs.ts"
@@ -19,11 +20,29 @@ export const runHeadOf = (store: Store, run: StoredRun, now: number): RunHead =>
   length: run.entries.length,
   created_at: run.created_at,
   owner:
-    run.owner !== undefined && (store.leases.get(run.owner) ?? 0) > now ? run.owner : undefined,
+    run.owner !== undefined && (store.leases.get(run.owner)?.until ?? 0) > now
+      ? run.owner
+      : undefined,
   parkable: run.parkable,
   ...(run.quarantined === undefined ? undefined : { quarantined: true }),
   ...(run.needs.length === 0 ? undefined : { needs: run.needs })
 })
+
+const owners_max = 500
+
+/** What one hosts is not noted in a store that only its own process has. */
+export const ownersOf = ({ leases }: Store, limit: number, now: number): ReadonlyArray<Owner> =>
+  Array.from(leases, ([owner, { seen_at, since, until }]) => ({
+    owner,
+    since,
+    seen_at,
+    lease_until: until,
+    guarded: false,
+    hosted: []
+  }))
+    .filter(({ lease_until }) => lease_until > now)
+    .sort((a, b) => b.since - a.since || (a.owner < b.owner ? -1 : 1))
+    .slice(0, Math.max(0, Math.min(limit, owners_max)))
 
 const takeRoundRobin = (runs: ReadonlyArray<StoredRun>, limit: number) =>
   roundRobinByAge(runs, ({ tenant }) => tenant).slice(0, limit)

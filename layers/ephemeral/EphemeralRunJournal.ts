@@ -39,6 +39,7 @@ import {
   adoptRuns,
   answerableRuns,
   handOverRun,
+  ownersOf,
   runHeadOf,
   recoverableRuns
 } from "./EphemeralRecovery.ts"
@@ -416,9 +417,11 @@ const ownershipOf = (journal: Journal, clock: Clock.Clock): RunOwnership["Servic
     claim: claimRun(journal),
     heartbeat: (owner, lease_ms) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
-        for (const [other, until] of store.leases) if (until <= now) store.leases.delete(other)
-        store.leases.set(owner, now + lease_ms)
+        for (const [other, { until }] of store.leases) if (until <= now) store.leases.delete(other)
+        const since = store.leases.get(owner)?.since ?? now
+        store.leases.set(owner, { since, seen_at: now, until: now + lease_ms })
       }),
+    owners: (limit) => Effect.map(Clock.currentTimeMillis, (now) => ownersOf(store, limit, now)),
     release: (owner) => Effect.sync(() => void store.leases.delete(owner)),
     recoverable: (owner, hosted, limit) => recoverableRuns(store, owner, hosted, limit),
     answerable: (owner, agents, hosted, limit) =>

@@ -2,13 +2,19 @@
  * Lists of the runs of one process, for operators.
  */
 import { Effect, Layer } from "effect"
-import type { RunQuery, Standing, UnhostedQuery, UnknownQuery } from "../../services/RunList.ts"
+import type {
+  OpenRun,
+  RunQuery,
+  Standing,
+  UnhostedQuery,
+  UnknownQuery
+} from "../../services/RunList.ts"
 import { RunList } from "../../services/RunList.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
-import type { AgentName } from "../../src/value/Ids.ts"
+import type { AgentName, Tenant } from "../../src/value/Ids.ts"
 import type { Need } from "../../src/run/Needs.ts"
 import { needOf } from "../../src/run/Needs.ts"
-import { bulk_max } from "../../src/operation/Page.ts"
+import { bulk_max, counted_max } from "../../src/operation/Page.ts"
 import type { RunStatus } from "../../src/run/RunState.ts"
 import { agentOfRun } from "../../src/run/RunState.ts"
 import type { RunItem, UnhostedWork } from "../../src/run/RunItem.ts"
@@ -138,6 +144,18 @@ const unknown = (store: Store, query: UnknownQuery): ReadonlyArray<UnknownCall> 
     .slice(0, Math.min(limit, matching_max))
 }
 
+const open = (store: Store, tenant: Tenant, limit: number): ReadonlyArray<OpenRun> => {
+  const found: Array<OpenRun> = []
+  for (const run of store.open) {
+    if (found.length >= Math.min(limit, counted_max + 1)) break
+    const { created_at, owner, status } = run
+    if (run.tenant === tenant && run.quarantined === undefined) {
+      found.push({ created_at, owner, status })
+    }
+  }
+  return found
+}
+
 const standing = (store: Store): Standing => {
   const counts = new Map<string, number>()
   for (const calls of store.unknown.values()) {
@@ -169,6 +187,7 @@ const make = Effect.map(EphemeralStore, (store) =>
           .map(([{ id }]) => id)
       ),
     unknown: (query) => Effect.sync(() => unknown(store, query)),
+    open: (tenant, limit) => Effect.sync(() => open(store, tenant, limit)),
     standing: Effect.sync(() => standing(store))
   })
 )

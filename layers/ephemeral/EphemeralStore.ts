@@ -129,8 +129,11 @@ export interface Store {
   readonly open: Set<StoredRun>
   /** The runs that have not ended, by actor; no list is empty. */
   readonly openOf: Map<string, ReadonlyArray<StoredRun>>
-  /** When the lease of an owner ends, in ms since 1970. */
-  readonly leases: Map<string, number>
+  /** Owners with a lease: since when, when they last extended it, and when it ends, in ms since 1970. */
+  readonly leases: Map<
+    string,
+    { readonly since: number; readonly seen_at: number; readonly until: number }
+  >
   readonly amended: Set<AmendmentListener>
   readonly tasks: Map<RunId, StoredTask>
   /** The number of tasks that are neither complete nor failed, by actor; never 0. */

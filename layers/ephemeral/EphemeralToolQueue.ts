@@ -3,7 +3,7 @@
  */
 import { Clock, Deferred, Effect, Layer } from "effect"
 import { truncateUnits } from "../../src/value/CutText.ts"
-import type { DeadToolMessage, NewToolMessage } from "../../services/ToolQueue.ts"
+import type { DeadToolMessage, NewToolMessage, WaitingCalls } from "../../services/ToolQueue.ts"
 import {
   ToolMessageConflict,
   ToolQueue,
@@ -29,11 +29,14 @@ import {
   queuedCall,
   restart
 } from "./QueuedCalls.ts"
+import { counted_max } from "../../src/operation/Page.ts"
+import type { Tenant } from "../../src/value/Ids.ts"
 import { offerRows } from "./EphemeralStore.ts"
 import { listenIn } from "../../src/value/Listeners.ts"
 
 const error_max = 500
 const prune_max = 1_000
+const tools_max = 2_000
 
 type Methods<Names extends keyof ToolQueue["Service"]> = Pick<ToolQueue["Service"], Names>
 
@@ -119,11 +122,39 @@ const senderMethods = (queue: Queue): Methods<"send" | "awaited" | "status" | "w
   }
 }
 
+/** What of a tenant waits or runs, by tool. */
+const queuedOf = (
+  calls: QueuedCalls,
+  tenant: Tenant,
+  tools: ReadonlySet<string>
+): ReadonlyArray<WaitingCalls> => {
+  const found = Map.groupBy(
+    calls.filter(
+      ({ message, status }) =>
+        status === "waiting" && message.tenant === tenant && tools.has(message.tool)
+    ),
+    ({ message }) => message.tool
+  )
+  return [...found]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([tool, all]) => {
+      const first = all.sort((a, b) => a.due_at - b.due_at).slice(0, counted_max + 1)
+      const free = first.filter(({ owner }) => owner === undefined)
+      const [oldest] = free
+      return {
+        tool,
+        waiting: free.length,
+        claimed: first.length - free.length,
+        due_at: oldest?.due_at
+      }
+    })
+}
+
 const claimMethods = ({
   calls,
   now,
   wake
-}: Queue): Methods<"claim" | "release" | "nextDueAt" | "begin" | "extend"> => ({
+}: Queue): Methods<"claim" | "release" | "nextDueAt" | "queued" | "begin" | "extend"> => ({
   claim: ({ after, lease_ms, limit, owner, tools }) =>
     Effect.sync(() =>
       oldestRoundRobin(calls.due(tools, now()), after, limit).map((call) => {
@@ -146,6 +177,8 @@ const claimMethods = ({
       // A release that finds no call wakes nobody: a worker that releases before each claim would otherwise wake itself forever.
       if (held.length > 0) wake()
     }),
+  queued: (tenant, tools) =>
+    Effect.sync(() => queuedOf(calls, tenant, new Set(tools.slice(0, tools_max)))),
   nextDueAt: (tools) =>
     Effect.sync(() => {
       const waiting = calls.due(tools, Infinity).map(({ due_at }) => due_at)

@@ -12,6 +12,9 @@ export const Limit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 50
 /** How many items one bulk acts on at most. */
 export const bulk_max = 10_000
 
+/** How far what waits is counted: with one more it is as many "or more". */
+export const counted_max = 1_000
+
 /** A moment in ms since 1970, up to the last that `Date` can hold. */
 export const Moment = Schema.Int.check(
   Schema.isBetween({ minimum: 0, maximum: 8_640_000_000_000_000 })

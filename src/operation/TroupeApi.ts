@@ -20,6 +20,7 @@ import * as AgentOperations from "./AgentOperations.ts"
 import { HealthApi } from "./HealthApi.ts"
 import * as QuarantineOperations from "./QuarantineOperations.ts"
 import * as RunOperations from "./RunOperations.ts"
+import * as StandingOperations from "./StandingOperations.ts"
 import * as TokenOperations from "./TokenOperations.ts"
 import * as ToolOperations from "./ToolOperations.ts"
 
@@ -35,6 +36,7 @@ export class TroupeApi extends HttpApi.make("troupe")
     groupOf("deadLetters", "Dead letters", DeadLetterOperations),
     groupOf("bulk", "Bulks", BulkOperations),
     groupOf("killSwitch", "Kill switch", KillSwitchOperations),
+    groupOf("standing", "How the service stands", StandingOperations),
     groupOf("quarantine", "Quarantine", QuarantineOperations),
     EventsApi,
     FilesApi,

@@ -350,6 +350,7 @@ describe("the dead-letter tools", () => {
       Layer.succeed(OutboxReader, {
         deadLetters: () => away,
         matching: () => away,
+        undelivered: () => away,
         deadLetter: () => away
       }),
       Layer.succeed(OutboxReplayer, { replay: () => away, discard: () => away })
@@ -377,6 +378,7 @@ describe("the dead-letter tools", () => {
         Effect.provideService(OutboxReader, {
           deadLetters: () => bug,
           matching: () => bug,
+          undelivered: () => bug,
           deadLetter: () => bug
         }),
         Effect.provideService(OutboxReplayer, { replay: () => bug, discard: () => bug })

@@ -236,6 +236,7 @@ describe("every page", () => {
     `/memory?agent=billing&conversation=${conversation}`,
     "/costs",
     "/costs?show=tokens&by=run",
+    "/processes",
     "/kill-switch",
     "/conversations",
     `/conversations/${conversation}`,

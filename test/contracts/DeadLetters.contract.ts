@@ -331,6 +331,58 @@ const discardTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   )
 }
 
+const undeliveredTests = (it: Vitest.MethodsNonLive<Needs>) => {
+  it.effect("what waits is counted by topic, with its oldest and its last failure", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const tenant = Samples.tenant()
+      const of = (whose = tenant) => OutboxReader.use((reader) => reader.undelivered(whose))
+      assert.deepStrictEqual(yield* of(), [])
+      const [topic, other] = [Samples.unique("a"), Samples.unique("b")]
+      const given = [topic, topic, topic, other].map((topic) =>
+        Samples.outboxMessage({ tenant, topic, key: Samples.unique("k") })
+      )
+      const before = Date.now()
+      yield* outbox.enqueue(given)
+      yield* outbox.enqueue([Samples.outboxMessage({ topic })])
+      const claim = (topic: string, limit: number) =>
+        outbox.claim({ owner: "a", topics: [topic], limit, lease_ms: 600_000 })
+      const [first, second] = (yield* claim(topic, 10)).filter((each) => each.tenant === tenant)
+      assert.isDefined(second)
+      yield* outbox.failed(first!.id, "a", 'refused \u0000 "once"', 9e12)
+      yield* Effect.sleep("3 millis")
+      yield* outbox.failed(second!.id, "a", "refused later", 9e12)
+      const [counted, single, ...none] = yield* of()
+      assert.deepStrictEqual(none, [])
+      const { last_failure, oldest_at = 0, ...rest } = counted!
+      assert.deepStrictEqual(rest, { topic, count: 3, failed: 2 })
+      assert.isAtLeast(oldest_at, before)
+      assert.deepInclude(last_failure, { attempt: 1, error: "refused later" })
+      assert.deepInclude(single, { topic: other, count: 1, failed: 0 })
+      assert.isUndefined(single?.last_failure)
+      // What is delivered or dead waits no more.
+      const [last] = yield* claim(other, 1)
+      yield* outbox.failed(last!.id, "a", "for good", undefined)
+      assert.deepStrictEqual(
+        (yield* of()).map((each) => each.topic),
+        [topic]
+      )
+      assert.deepStrictEqual(yield* of(Samples.tenant()), [])
+    })
+  )
+
+  it.effect("of more than 1,000 messages 1,001 are counted", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      const topic = Samples.unique("topic")
+      const many = Array.from({ length: 1_010 }, () => Samples.outboxMessage({ tenant, topic }))
+      yield* Outbox.use((outbox) => outbox.enqueue(many))
+      const [counted] = yield* OutboxReader.use((reader) => reader.undelivered(tenant))
+      assert.strictEqual(counted?.count, 1_001)
+    })
+  )
+}
+
 const resolving = (it: Vitest.MethodsNonLive<Needs>) => {
   replayTests(it)
   replayOrderTests(it)
@@ -339,6 +391,7 @@ const resolving = (it: Vitest.MethodsNonLive<Needs>) => {
 
 export const deadLetterTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   reading(it)
+  undeliveredTests(it)
   resolving(it)
 }
 

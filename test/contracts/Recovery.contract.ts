@@ -56,6 +56,37 @@ const leaseTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   )
 }
 
+const ownerTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  it.effect("owners are listed while they live, with when they came and were last seen", () =>
+    Effect.gen(function* () {
+      const ownership = yield* RunOwnership
+      const [a, b] = [Samples.unique("a"), Samples.unique("b")]
+      const of = (owner: string) =>
+        Effect.map(ownership.owners(500), (all) => all.find((each) => each.owner === owner))
+      assert.isUndefined(yield* of(a))
+      const before = Date.now()
+      yield* ownership.heartbeat(a, 600_000)
+      const first = yield* of(a)
+      const { lease_until = 0, seen_at = 0, since = 0 } = first ?? {}
+      // Clocks of the store and of the process may differ a little.
+      for (const time of [since, seen_at]) assert.closeTo(time, before, 60_000)
+      assert.closeTo(lease_until - seen_at, 600_000, 2)
+      assert.isFalse(first?.guarded)
+      yield* eventually(
+        Effect.andThen(ownership.heartbeat(a, 600_000), of(a)),
+        (again) => (again?.seen_at ?? 0) > seen_at
+      )
+      assert.strictEqual((yield* of(a))?.since, since)
+      yield* ownership.heartbeat(b, 1)
+      yield* eventually(of(b), (gone) => gone === undefined)
+      assert.lengthOf(yield* ownership.owners(1), 1)
+      assert.lengthOf(yield* ownership.owners(0), 0)
+      yield* ownership.release(a)
+      assert.isUndefined(yield* of(a))
+    })
+  )
+}
+
 const recoverableTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   it.effect(
     "runs without a living owner are recoverable, oldest first, and ended ones are not",
@@ -335,6 +366,7 @@ const orderTests = (it: Vitest.MethodsNonLive<Needs>): void => {
 
 export const recoveryTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   leaseTests(it)
+  ownerTests(it)
   recoverableTests(it)
   answerableTests(it)
   restTests(it)

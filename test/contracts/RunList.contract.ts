@@ -433,9 +433,45 @@ const filterTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   )
 }
 
+const openTests = (it: Vitest.MethodsNonLive<Needs>): void => {
+  it.effect("runs that are not over are given with their owner and age, of one tenant", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      const open = (limit = 1_001) => RunList.use((runs) => runs.open(tenant, limit))
+      assert.deepStrictEqual(yield* open(), [])
+      const owner = Samples.unique("owner")
+      const going = yield* Samples.begin({ tenant }, [], owner)
+      const waiting = yield* Samples.begin(
+        { tenant },
+        [Samples.modelTurned(1, 1), Samples.approvalRequested()],
+        owner
+      )
+      yield* Samples.begin({ tenant: Samples.tenant() }, [], owner)
+      // It has not begun, and waits in the outbox.
+      yield* accepted(tenant)
+      const accepted_at = (run: RunId) =>
+        RunReader.use((reader) => Effect.map(reader.head(run), ({ created_at }) => created_at))
+      const created_at = yield* accepted_at(going.run)
+      assert.sameDeepMembers(
+        [...(yield* open())],
+        [
+          { owner, status: "processing", created_at },
+          { owner, status: "awaiting_approval", created_at: yield* accepted_at(waiting.run) }
+        ]
+      )
+      assert.lengthOf(yield* open(1), 1)
+      assert.lengthOf(yield* open(0), 0)
+      yield* Samples.end(going)
+      const [left, ...none] = yield* open()
+      assert.deepStrictEqual([left?.status, none], ["awaiting_approval", []])
+    })
+  )
+}
+
 export const runListTests = (it: Vitest.MethodsNonLive<Needs>): void => {
   calls(it)
   matchingTests(it)
   listTests(it)
   filterTests(it)
+  openTests(it)
 }

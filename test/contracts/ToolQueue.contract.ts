@@ -10,6 +10,7 @@ import { Tenant } from "../../src/value/Ids.ts"
 import { refusalReply, replyOf } from "../../src/queue/ToolMessage.ts"
 import { contract, eventually } from "./Contract.ts"
 import * as Samples from "./Samples.ts"
+import { waitingCallsTests } from "./WaitingCalls.contract.ts"
 import { toolOffersTests } from "./ToolOffers.contract.ts"
 
 const tenant = Samples.tenant()
@@ -481,5 +482,6 @@ export const toolQueueContract = contract<ToolQueue>("ToolQueue", (it) => {
   turnTests(it)
   resultTests(it)
   leaseTests(it)
+  waitingCallsTests(it)
   toolOffersTests(it)
 })

@@ -37,6 +37,7 @@ const routes = [
   "put /v1/notices/preferences",
   "get /v1/kill-switch",
   "put /v1/kill-switch",
+  "get /v1/processes",
   "get /v1/quarantine",
   "get /v1/quarantine/{id}/events",
   "post /v1/quarantine/{id}/release",

@@ -114,7 +114,7 @@ const seeded = Effect.fnUntraced(function* (tenant: Tenant) {
   yield* BudgetLedger.use((ledger) => ledger.reserve({ run, place: "0/1", lines }))
   const letter = Samples.outboxMessage({ tenant, payload: { canary } })
   const outbox = yield* Outbox
-  yield* outbox.enqueue([letter])
+  yield* outbox.enqueue([letter, Samples.outboxMessage({ tenant, topic: canary })])
   yield* outbox.claim({ owner: "t", topics: [letter.topic], limit: 1, lease_ms: 60_000 })
   yield* outbox.failed(letter.id, "t", "refused by the receiver", undefined)
   const notices = yield* Notices
@@ -266,6 +266,13 @@ const routes: Readonly<Record<string, Route>> = {
   "runs.list": { path: () => "/v1/runs", shows: shown },
   "runs.records": { path: ({ run }) => `/v1/runs/${run}/records`, shows: shown },
   "runs.unknown": { path: () => "/v1/unknown-calls", shows: shown },
+  "standing.processes": {
+    path: () => "/v1/processes",
+    // The topic of a message that waits.
+    shows: shown,
+    // Processes and workers are for all tenants.
+    asEngine: ["processes", "tool_workers"]
+  },
   "tokens.list": { path: () => "/v1/tokens", shows: shown },
   "tools.list": { path: () => "/v1/tools" },
   "tools.policy": { path: () => "/v1/policy" },

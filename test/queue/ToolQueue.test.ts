@@ -2,13 +2,17 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as EphemeralToolQueue from "../../layers/ephemeral/EphemeralToolQueue.ts"
 import * as Migrations from "../../layers/sql/engine/Migrations.ts"
+import * as TenantReads from "../../layers/sql/engine/TenantReads.ts"
 import * as SqlToolQueue from "../../layers/sql/tools/SqlToolQueue.ts"
 import { ToolQueue, waiting_max } from "../../services/ToolQueue.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { toolQueueContract } from "../contracts/ToolQueue.contract.ts"
 import { engines } from "../sql/Engines.ts"
 
-const sql = SqlToolQueue.layer.pipe(Layer.provide(Migrations.layer))
+const sql = SqlToolQueue.layer.pipe(
+  Layer.provide(TenantReads.layer),
+  Layer.provide(Migrations.layer)
+)
 
 toolQueueContract("ephemeral", EphemeralToolQueue.layer)
 for (const [engine, client] of engines) toolQueueContract(engine, Layer.provide(sql, client))

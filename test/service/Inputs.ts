@@ -100,6 +100,7 @@ export const cases: Readonly<Record<Name, ReadonlyArray<readonly [input: Input, 
       [{ limit: 0 }, "InvalidInput"]
     ],
     toolsStopped: [[{}, "value"]],
+    processes: [[{}, "value"]],
     stopTools: [
       [{ on: true }, "value"],
       [{ on: "no" }, "InvalidInput"]

@@ -231,6 +231,7 @@ const journalOf = (world: World, process: Process, inner: Journal): Journal => {
     unfinished: (tenant, address, limit) =>
       call("unfinished", inner.unfinished(tenant, address, limit)),
     audit: (limit, after) => call("audit", inner.audit(limit, after)),
+    owners: (limit) => call("owners", inner.owners(limit)),
     heartbeat: (owner, lease_ms) => call("heartbeat", inner.heartbeat(owner, lease_ms)),
     release: (owner) => call("release", inner.release(owner)),
     recoverable: (owner, agents, limit) =>

@@ -1,9 +1,12 @@
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import * as TenantReads from "../../layers/sql/engine/TenantReads.ts"
 import * as SqlToolQueue from "../../layers/sql/tools/SqlToolQueue.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { OutboxReader } from "../../services/OutboxReader.ts"
+import { RunList } from "../../services/RunList.ts"
 import { RunOwnership } from "../../services/RunOwnership.ts"
 import { ToolQueue, waiting_max } from "../../services/ToolQueue.ts"
 import * as Samples from "../contracts/Samples.ts"
@@ -30,6 +33,7 @@ const cost = Effect.fnUntraced(function* <A, E, R>(table: string, effect: Effect
 })
 
 const waiting = 5_000
+const toolQueue = Layer.provide(SqlToolQueue.layer, Layer.orDie(TenantReads.layer))
 
 const turns = (it: Vitest.MethodsNonLive<Needs>) => {
   it.effect("a claim of tool calls reads what it takes, however many wait", () =>
@@ -52,7 +56,7 @@ const turns = (it: Vitest.MethodsNonLive<Needs>) => {
         assert.strictEqual(next.whole, 0)
         assert.isBelow(next.rows, 10)
       }
-    }).pipe(Effect.provide(SqlToolQueue.layer))
+    }).pipe(Effect.provide(toolQueue))
   )
 
   it.effect("a tenant whose places in the queue are taken takes none of another's", () =>
@@ -68,7 +72,7 @@ const turns = (it: Vitest.MethodsNonLive<Needs>) => {
         queue.send({ id: Samples.unique("call"), tool, tenant, expires_at: 9e12, payload: {} })
       assert.deepInclude(yield* Effect.flip(send(a)), { _tag: "ToolQueueFull", tool, waiting_max })
       assert.isUndefined(yield* send(b))
-    }).pipe(Effect.provide(SqlToolQueue.layer))
+    }).pipe(Effect.provide(toolQueue))
   )
 
   it.effect("a look for parked runs reads those, and no other run", () =>
@@ -97,6 +101,41 @@ const turns = (it: Vitest.MethodsNonLive<Needs>) => {
       const heads = yield* cost("runs", adopt)
       assert.isBelow(heads.rows, 20 * begun.length)
     })
+  )
+
+  it.effect("a count of what waits for a tenant ends at 1,001, however much waits", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const tenant = Samples.tenant()
+      const tool = Samples.unique("shop.print@")
+      yield* sql`
+        INSERT INTO troupe.tool_messages (id, tool, tenant, payload, expires_at, due_at)
+        SELECT ${tool}::text || i, ${tool}::text, CASE WHEN i % 2 = 0 THEN ${tenant}::text ELSE 'b' || i END, '{}', 9000000000000, i
+        FROM generate_series(1, ${2 * waiting}::int4) i`
+      yield* sql`
+        INSERT INTO troupe.outbox (tenant, key, key_seq, id, place, topic, payload, created_at, replayed)
+        SELECT ${tenant}::text, 'k' || i, 1, gen_random_uuid(), i, 'late', '{}', i, false
+        FROM generate_series(1, ${waiting}::int4) i`
+      yield* sql`
+        WITH made AS (INSERT INTO troupe.runs (run_id, tenant, status)
+          SELECT gen_random_uuid(), ${tenant}::text, 1 FROM generate_series(1, ${waiting}::int4) RETURNING run_id)
+        INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, created_at)
+        SELECT run_id, ${tenant}::text, 'a', 'k', 'c', 1, 1 FROM made`
+      const queue = yield* ToolQueue
+      const reader = yield* OutboxReader
+      const list = yield* RunList
+      for (const [table, read] of [
+        ["tool_messages", queue.queued(tenant, [tool, "shop.other@1"])],
+        ["outbox", reader.undelivered(tenant)],
+        ["run_details", list.open(tenant, 9_999)],
+        ["runs", list.open(tenant, 9_999)]
+      ] as const) {
+        const { rows, whole } = yield* cost<unknown, unknown, never>(table, read)
+        assert.strictEqual(whole, 0, table)
+        assert.isAtMost(rows, 1_100, table)
+        assert.isAtLeast(rows, 1_001, table)
+      }
+    }).pipe(Effect.provide(toolQueue))
   )
 
   it.effect(

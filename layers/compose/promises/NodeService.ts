@@ -26,6 +26,7 @@ import type * as KillSwitchOperations from "../../../src/operation/KillSwitchOpe
 import type { ArgumentsOf, Operation, ResultOf } from "../../../src/operation/Operation.ts"
 import type * as QuarantineOperations from "../../../src/operation/QuarantineOperations.ts"
 import type * as RunOperations from "../../../src/operation/RunOperations.ts"
+import type * as StandingOperations from "../../../src/operation/StandingOperations.ts"
 import type * as TokenOperations from "../../../src/operation/TokenOperations.ts"
 import type * as ToolOperations from "../../../src/operation/ToolOperations.ts"
 import type { PublishedEvent } from "./MethodShapes.ts"
@@ -253,6 +254,8 @@ export interface NodeService<Contexts = {}> extends HttpMethods {
   readonly stopTools: Method<typeof KillSwitchOperations.turn>
   /** Whether every tool of `by`'s tenant is stopped, by its own switch or by that of the process. */
   readonly toolsStopped: Method<typeof KillSwitchOperations.get>
+  /** Who works on runs, with how many of the tenant each holds, and what of the tenant waits: counted to 1,000. */
+  readonly processes: Method<typeof StandingOperations.processes>
   /** For whoever runs the process: stops all tenants' tools, whatever their own switches say, or ends that. Not over HTTP. */
   readonly stopAllTools: (stopped: boolean) => Promise<void>
   /** Runs of the tenant whose journal does not fold, the one found first at the start: 50 per page unless `limit` (to 500) is set. */

@@ -2,7 +2,7 @@
  * Which process owns which runs: claims, leases, runs without an owner, and runs that need what their owner does not host. Leases
  * are measured by the database's clock, the one clock that all processes share. Private to this room.
  */
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Schema } from "effect"
 import type { Scope } from "effect"
 import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
 import type { JournalError } from "../../../services/RunJournal.ts"
@@ -24,7 +24,7 @@ import {
   WholeRow,
   whyOf
 } from "./RunRows.ts"
-import { journalRowDecoder } from "../engine/DecodedRows.ts"
+import { journalRowDecoder, journalRowReader } from "../engine/DecodedRows.ts"
 import {
   isInTransaction,
   orJournalError,
@@ -146,7 +146,36 @@ export const setNeeds = (sql: SqlClient.SqlClient, run: RunId, needs: ReadonlyAr
     needs
   ])
 
-type Leases = "heartbeat" | "release" | "recoverable" | "answerable" | "adopt" | "handOver"
+type Leases =
+  | "heartbeat"
+  | "release"
+  | "owners"
+  | "recoverable"
+  | "answerable"
+  | "adopt"
+  | "handOver"
+
+const owners_max = 500
+
+const readOwners = journalRowReader(
+  Schema.Struct({
+    owner: Schema.String,
+    since: Schema.Number,
+    seen_at: Schema.NullOr(Schema.Number),
+    lease_until: Schema.NullOr(Schema.Number),
+    guarded: Schema.Boolean,
+    hosted: Schema.Array(Schema.String)
+  }),
+  "owners of runs"
+)
+
+const ms = (column: string) => `floor(extract(epoch FROM ${column}) * 1000)::float8`
+
+/** Those with a lock live until another process finds it free, whatever their leases say. */
+const owners_statement = `SELECT p.owner, ${ms("p.since")} AS since, ${ms("p.seen_at")} AS seen_at,
+    CASE WHEN p.seen_at IS NOT NULL THEN ${ms("p.expires_at")} END AS lease_until, p.guarded, p.agents AS hosted
+  FROM troupe.processes p WHERE p.guarded OR p.expires_at > clock_timestamp()
+  ORDER BY p.since DESC, p.owner LIMIT $1::int4`
 
 /** Open runs of the address of `d` that came before it. `OFFSET 0` behind it makes the search a probe of an index. */
 const earlier = `FROM troupe.run_details o WHERE o.tenant = d.tenant AND o.agent = d.agent
@@ -185,13 +214,24 @@ export const leases = (
     done(
       sql.unsafe(
         `WITH old AS (DELETE FROM troupe.processes WHERE expires_at < clock_timestamp() - interval '1 day' AND NOT guarded AND owner <> $1::text)
-         INSERT INTO troupe.processes (owner, expires_at) VALUES ($1::text, clock_timestamp() + $2::int4 * interval '1 millisecond')
-         ON CONFLICT (owner) DO UPDATE SET expires_at = excluded.expires_at`,
+         INSERT INTO troupe.processes (owner, seen_at, expires_at)
+         VALUES ($1::text, clock_timestamp(), clock_timestamp() + $2::int4 * interval '1 millisecond')
+         ON CONFLICT (owner) DO UPDATE SET seen_at = excluded.seen_at, expires_at = excluded.expires_at`,
         [owner, lease_ms]
       )
     ),
   release: (owner) =>
     done(sql.unsafe(`DELETE FROM troupe.processes WHERE owner = $1::text`, [owner])),
+  owners: (limit) =>
+    Effect.mapBoth(readOwners(sql, owners_statement, [Math.max(0, Math.min(limit, owners_max))]), {
+      onSuccess: (rows) =>
+        rows.map(({ lease_until, seen_at, ...row }) => ({
+          ...row,
+          seen_at: seen_at ?? undefined,
+          lease_until: lease_until ?? undefined
+        })),
+      onFailure: orJournalError
+    }),
   recoverable: (owner, hosted, limit) =>
     workFor(sql, [owner, limit, hosted], `NOT EXISTS (SELECT ${earlier} OFFSET 0)`),
   // Where the first run is parked no other of the address is, because a run that answers beside it waits for nobody.

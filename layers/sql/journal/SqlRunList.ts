@@ -7,7 +7,7 @@ import type { SqlConnection, SqlError } from "effect/sql"
 import type { RunQuery, UnhostedQuery, UnknownQuery } from "../../../services/RunList.ts"
 import { RunList } from "../../../services/RunList.ts"
 import type { StoreError } from "../../../services/StoreError.ts"
-import { bulk_max } from "../../../src/operation/Page.ts"
+import { bulk_max, counted_max } from "../../../src/operation/Page.ts"
 import { AgentName, CallId, ConversationId, RunId, Tenant } from "../../../src/value/Ids.ts"
 import { needOf } from "../../../src/run/Needs.ts"
 import type { RunItem, WaitingFor } from "../../../src/run/RunItem.ts"
@@ -261,6 +261,32 @@ const page = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, query: RunQu
   )
 })
 
+const readOpen = rowReader(
+  Schema.Struct({
+    owner: Schema.NullOr(Schema.String),
+    status: RunCode,
+    created_at: Schema.Number
+  }),
+  "runs that are not over"
+)
+
+const open = (sql: SqlClient.SqlClient, tenant: Tenant, limit: number) =>
+  Effect.map(
+    readOpen(
+      sql,
+      `SELECT d.owner, r.status, d.created_at::float8 AS created_at FROM (
+         SELECT o.run_id, o.owner, o.created_at FROM troupe.run_details o WHERE o.tenant = $1::text AND o.open LIMIT $2::int4) d
+       JOIN troupe.runs r ON r.run_id = d.run_id WHERE r.status < ${run_over}`,
+      [tenant, Math.max(0, Math.min(limit, counted_max + 1))]
+    ),
+    (rows) =>
+      rows.map(({ created_at, owner, status }) => ({
+        created_at,
+        owner: owner ?? undefined,
+        status: runStatus(status)
+      }))
+  )
+
 const readStanding = rowReader(
   Schema.Struct({
     running: Schema.Int,
@@ -302,6 +328,8 @@ const make = Effect.gen(function* () {
       Effect.mapError(reads.of(query.tenant)(matching(sql, query)), orStoreError),
     unknown: (query) =>
       Effect.mapError(reads.of(query.tenant)(unknownIn(sql, query)), orStoreError),
+    open: (tenant, limit) =>
+      Effect.mapError(reads.of(tenant)(open(sql, tenant, limit)), orStoreError),
     unhosted: (query) => unhosted(sql, reads, query),
     standing: Effect.mapError(standing(sql), orStoreError)
   })

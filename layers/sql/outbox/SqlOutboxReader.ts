@@ -1,14 +1,14 @@
 /**
- * Reads dead letters in PostgreSQL.
+ * Reads dead letters, and what waits to be delivered, in PostgreSQL.
  */
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlConnection } from "effect/sql"
 import type { DeadLetterQuery } from "../../../services/OutboxReader.ts"
 import { OutboxReader } from "../../../services/OutboxReader.ts"
 import type { DeadLetter } from "../../../src/delivery/OutboxMessage.ts"
 import { DeadLetterNotFound, DeliveryFailure } from "../../../src/delivery/OutboxMessage.ts"
-import { bulk_max } from "../../../src/operation/Page.ts"
+import { bulk_max, counted_max } from "../../../src/operation/Page.ts"
 import { MessageId, Tenant } from "../../../src/value/Ids.ts"
 import { letterCode, StoredLetterStatus } from "../engine/StoredStatus.ts"
 import { isEventId } from "./OutboxRows.ts"
@@ -90,6 +90,28 @@ const lettersBehind = (
     LIMIT ${limit}::int4`
 }
 
+const decodeUndelivered = rowDecoder(
+  Schema.Struct({
+    topic: Schema.String,
+    count: Schema.Int,
+    failed: Schema.Int,
+    oldest_at: Schema.Number,
+    last_failure: Schema.NullOr(Schema.String)
+  }),
+  "counts of messages"
+)
+const readFailure = Schema.decodeUnknownOption(Schema.fromJsonString(DeliveryFailure))
+
+/** The member of a failure's canonical JSON by which the last one of a topic is found. */
+const failed_at = `substring(x.failure FROM '^\\{"at":([0-9]{1,15}),')::int8`
+
+const undelivered = (sql: SqlClient.SqlClient, tenant: Tenant) => sql`
+  SELECT x.topic, count(*)::int4 AS count, count(x.failure)::int4 AS failed, min(x.created_at)::float8 AS oldest_at,
+    (array_agg(x.failure ORDER BY ${sql.literal(failed_at)} DESC NULLS LAST))[1] AS last_failure
+  FROM (SELECT o.topic, o.created_at, o.failures[cardinality(o.failures)] AS failure FROM troupe.outbox o
+    WHERE o.tenant = ${tenant}::text LIMIT ${counted_max + 1}::int4) x
+  GROUP BY x.topic ORDER BY x.topic COLLATE "C"`
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const reads = yield* TenantReads
@@ -111,6 +133,13 @@ const make = Effect.gen(function* () {
       const found = lettersBehind(sql, { ...query, limit }, sql`d.event_id::text AS event_id`)
       const rows = yield* decodeIds(yield* reads.of(query.tenant)(found))
       return rows.map(({ event_id }) => event_id)
+    }, Effect.mapError(orStoreError)),
+    undelivered: Effect.fn("OutboxReader.undelivered")(function* (tenant) {
+      const rows = yield* decodeUndelivered(yield* reads.of(tenant)(undelivered(sql, tenant)))
+      return rows.map(({ last_failure, ...row }) => ({
+        ...row,
+        last_failure: Option.getOrUndefined(readFailure(last_failure))
+      }))
     }, Effect.mapError(orStoreError)),
     deadLetter: Effect.fn("OutboxReader.deadLetter")(function* (tenant, event_id) {
       if (!isEventId(event_id)) return yield* new DeadLetterNotFound({ event_id })

@@ -32,11 +32,15 @@ import { StoredText } from "../engine/StoredText.ts"
 import type { SqlNotify } from "../engine/SqlNotify.ts"
 import { offersOf } from "../../../src/queue/ToolOffer.ts"
 import { encodeToolSpec, toolKeyOf, ToolSpec } from "../../../src/tool/ToolSpec.ts"
+import { counted_max } from "../../../src/operation/Page.ts"
+import { TenantReads } from "../engine/TenantReads.ts"
 import { makeToolWakeups, tool_queue_channel } from "./ToolWakeups.ts"
 
 const page_max = 500
 const error_max = 500
 const prune_max = 1_000
+/** The most tools of which one look counts what is queued. */
+const tools_max = 2_000
 
 const StoredResult = Schema.NullOr(Schema.fromJsonString(ResultMessage))
 const callFields = {
@@ -240,6 +244,26 @@ const claiming = (
   onSent: wakeups.onSent
 })
 
+const decodeQueued = rowDecoder(
+  Schema.Struct({
+    tool: Schema.String,
+    waiting: Schema.Int,
+    claimed: Schema.Int,
+    due_at: Schema.NullOr(Schema.Number)
+  }),
+  "counts of calls"
+)
+
+/** The calls of each tool are behind each other in an index. */
+const queued = (sql: SqlClient.SqlClient, tenant: Tenant, tools: ReadonlyArray<string>) => sql`
+  SELECT t.tool, x.waiting, x.claimed, x.due_at FROM (SELECT DISTINCT unnest(${tools}::text[]) AS tool) t CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE w.owner IS NULL)::int4 AS waiting, count(w.owner)::int4 AS claimed,
+      min(w.due_at) FILTER (WHERE w.owner IS NULL)::float8 AS due_at
+    FROM (SELECT m.owner, m.due_at FROM troupe.tool_messages m
+      WHERE m.status = 0 AND m.tool = t.tool AND m.tenant = ${tenant}::text
+      ORDER BY m.due_at, m.place LIMIT ${counted_max + 1}::int4) w) x
+  WHERE x.waiting + x.claimed > 0 ORDER BY t.tool COLLATE "C"`
+
 /** Sets columns of a call, by a statement's part, if this owner still holds it. Gives whether it does. */
 const setHeld = (
   sql: SqlClient.SqlClient,
@@ -384,17 +408,21 @@ const offering = (sql: SqlClient.SqlClient): Methods<"announce" | "renew" | "lis
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const reads = yield* TenantReads
   const wakeups = yield* makeToolWakeups
   return ToolQueue.of({
     ...sending(sql, wakeups),
     ...claiming(sql, wakeups),
     ...running(sql),
     ...operating(sql),
-    ...offering(sql)
+    ...offering(sql),
+    queued: Effect.fn("ToolQueue.queued")(function* (tenant, tools) {
+      const asked = tools.slice(0, tools_max)
+      const rows = yield* decodeQueued(yield* reads.of(tenant)(queued(sql, tenant, asked)))
+      return rows.map((row) => ({ ...row, due_at: row.due_at ?? undefined }))
+    }, Effect.mapError(orStoreError))
   })
 })
 
-export const layer: Layer.Layer<ToolQueue, never, SqlClient.SqlClient | SqlNotify> = Layer.effect(
-  ToolQueue,
-  make
-)
+export const layer: Layer.Layer<ToolQueue, never, SqlClient.SqlClient | SqlNotify | TenantReads> =
+  Layer.effect(ToolQueue, make)

@@ -53,6 +53,9 @@ export const statements: ReadonlyArray<string> = [
   // Leases belong to processes: a heartbeat for each run would rewrite every head.
   `CREATE TABLE troupe.processes (
     owner text PRIMARY KEY,
+    since timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- When it last extended its lease. Null = it has none.
+    seen_at timestamptz,
     -- By the database's clock, the only one that all processes share.
     expires_at timestamptz NOT NULL,
     -- The owner holds an advisory lock in a session: it lives until another process finds the lock free.
