@@ -147,8 +147,11 @@ export const list = serve(
   RunOperations.list,
   Effect.fnUntraced(function* ({ after, limit = limit_default, ...filters }, { tenant }) {
     const runs = yield* RunList
-    const page = yield* boundedPage<RunItem, StoreError>(limit, (last, limit) =>
-      runs.list({ ...filters, tenant, limit, after: last?.id ?? after })
+    const page = yield* boundedPage<RunItem, StoreError>(
+      limit,
+      (last, limit) => runs.list({ ...filters, tenant, limit, after: last?.id ?? after }),
+      // An item has a few thousand characters at most.
+      { read_max: limit }
     )
     return pageOf(page, "id")
   })

@@ -45,7 +45,8 @@ export const RunItem = Schema.Struct({
 }).annotate({ identifier: "RunItem" })
 export interface RunItem extends Schema.Schema.Type<typeof RunItem> {}
 
-const message_shown = 200
+/** How much of a message a list shows, in UTF-16 units. */
+export const message_shown = 200
 
 /** What is known of a run beside its task and its head. */
 interface Known {

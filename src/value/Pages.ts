@@ -43,34 +43,36 @@ const read_max = 16
 /** The size in UTF-16 units of JSON at which a page is full. */
 const units_max = 8_000_000
 
-/** Which of the rows that are read are items of a page, and how many rows it looks at. */
-interface Kept<A> {
-  readonly keeps: (row: A) => boolean
-  readonly looked_max: number
-  /** The rows in one read. */
-  readonly read_max: number
+/** How a page is read. */
+interface Reading<A> {
+  /** The rows in one read: as many as may be in memory beside a full page. Absent = 16. */
+  readonly read_max?: number
+  /** Which of the rows are items. Absent = all. */
+  readonly keeps?: (row: A) => boolean
+  /** How many rows it looks at. Absent = all. */
+  readonly looked_max?: number
 }
 
 /**
  * A page that is bounded by its size as well as by its rows: 500 rows could be 500 results of 4 MB. Reads after the last row (undefined = from the start) until there are `limit` items or the size of what was read reaches the bound. `last` is
- * the last row that was looked at if there may be rows after it. Absent `kept` = every row is an item.
+ * the last row that was looked at if there may be rows after it.
  */
 export const boundedPage = Effect.fnUntraced(function* <A, E>(
   limit: number,
   read: (last: A | undefined, limit: number) => Effect.Effect<ReadonlyArray<A>, E>,
-  kept?: Kept<A>
+  { keeps, looked_max = Infinity, read_max: most = read_max }: Reading<A> = {}
 ) {
   const items: Array<A> = []
   let last: A | undefined
   let looked = 0
   let units = 0
-  while (items.length < limit && looked < (kept?.looked_max ?? Infinity)) {
-    const wanted = kept?.read_max ?? Math.min(read_max, limit - items.length)
+  while (items.length < limit && looked < looked_max) {
+    const wanted = keeps === undefined ? Math.min(most, limit - items.length) : most
     const rows = yield* read(last, wanted)
     for (const row of rows) {
       last = row
       looked++
-      if (kept?.keeps(row) ?? true) items.push(row)
+      if (keeps?.(row) ?? true) items.push(row)
       units += JSON.stringify(row).length
       if (units > units_max || items.length >= limit) return { items, last }
     }

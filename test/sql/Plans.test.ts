@@ -275,6 +275,28 @@ describe("a list of what waits", () => {
       }
     }).pipe(Effect.provide(stores.pipe(Layer.provideMerge(EmptyPglite.layer))))
   )
+
+  for (const when of ["never gathered", "gathered while there were few runs"]) {
+    it.live(`reads the tasks of its page, with statistics ${when}`, () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const runs = yield* RunList
+        yield* sql.unsafe(history)
+        if (when !== "never gathered") yield* sql.unsafe("ANALYZE")
+        yield* sql.unsafe(waiting)
+        const tasks = Effect.map(
+          rowsRead,
+          (all) => all.find(({ name }) => name === "agent_tasks")?.rows ?? 0
+        )
+        const query = { tenant: H.tenant, limit: 50, status: "awaiting_approval" } as const
+        const before = yield* tasks
+        const first = yield* runs.list(query)
+        const second = yield* runs.list({ ...query, after: first.at(-1)?.id })
+        assert.strictEqual(new Set([...first, ...second].map(({ id }) => id)).size, 100)
+        assert.isBelow((yield* tasks) - before, 200)
+      }).pipe(Effect.provide(stores.pipe(Layer.provideMerge(EmptyPglite.layer))))
+    )
+  }
 })
 
 onEngines("plans of a transactional tool", (it) => {

@@ -11,7 +11,7 @@ import { bulk_max, counted_max } from "../../../src/operation/Page.ts"
 import { AgentName, CallId, ConversationId, RunId, Tenant } from "../../../src/value/Ids.ts"
 import { needOf } from "../../../src/run/Needs.ts"
 import type { RunItem, WaitingFor } from "../../../src/run/RunItem.ts"
-import { runItem } from "../../../src/run/RunItem.ts"
+import { message_shown, runItem } from "../../../src/run/RunItem.ts"
 import type { UnknownCall } from "../../../src/run/UnknownCall.ts"
 import {
   approvalCode,
@@ -25,7 +25,13 @@ import {
 import { letterCode } from "../engine/StoredStatus.ts"
 import { readablePage, readableRows, rowDecoder, rowReader } from "../engine/DecodedRows.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
-import { agent_said, agentMember, StoredText, traceMember } from "../engine/StoredText.ts"
+import {
+  agent_said,
+  agentMember,
+  beginningIn,
+  StoredText,
+  traceMember
+} from "../engine/StoredText.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
 import { taskOf, TaskRow } from "./SqlTaskStore.ts"
 
@@ -33,8 +39,13 @@ const page_max = 500
 /** One more than a bulk takes, which tells that there are more. */
 const matching_max = bulk_max + 1
 
+/** How many characters are read of the JSON of a message: an escape has six at most. */
+const message_units = 6 * message_shown + 2
+
 const Row = Schema.Struct({
   ...TaskRow.fields,
+  /** The beginning of its JSON text. */
+  message: Schema.String.check(Schema.isStartingWith('"')),
   /** Null before the run is created. */
   run_status: Schema.NullOr(RunCode),
   /** The agent to which its last handoff passed the run; null without a handoff. */
@@ -78,7 +89,8 @@ const handed_to = `substring(e.payload FROM '"to":"([a-z][a-z0-9_-]{0,63})"\\}$'
 const handoffs = `SELECT ${handed_to} FROM troupe.run_pairs e WHERE e.run_id = t.id AND e.type = 'HandedOff'`
 
 // Of what a task says beside its message, a list shows only the trace and the agent.
-const columns = `t.id, t.tenant, t.agent, t.address_key, t.conversation, t.ordinal, t.status, t.reason, t.message, t.by,
+const columns = `t.id, t.tenant, t.agent, t.address_key, t.conversation, t.ordinal, t.status, t.reason,
+  left(t.message, ${message_units}) AS message, t.by,
   CASE WHEN t.trace_id LIKE '{%'
     THEN concat('{"trace_id":', ${traceMember("t.trace_id")}, ',"agent":' || ${agentMember("t.trace_id")}, '}')
   ELSE t.trace_id END AS trace_id,
@@ -104,26 +116,31 @@ const waits = (sql: SqlClient.SqlClient, waiting: WaitingFor, tenant: string) =>
     : sql`(SELECT DISTINCT u.run_id FROM troupe.unknown_calls u WHERE u.tenant = ${tenant} OFFSET 0)`
 
 /** Whether the query asks only for runs that are not over. Their tasks are not over either, and those have an index. */
-const areOpen = ({ status }: RunQuery): boolean =>
-  status === "open" || (status !== undefined && runCode(status) < run_over)
+const areOpen = ({ status, waiting }: RunQuery): boolean =>
+  waiting === undefined &&
+  (status === "open" || (status !== undefined && runCode(status) < run_over))
 
 /**
- * The tasks among which a query looks. Open tasks are found first, and then the run of each; `OFFSET 0` keeps the planner from
- * another order. Where few runs match among many, it would otherwise go through all tasks of the tenant until it has enough. The
- * task of a waiting run is found from that run: a planner that expects few waiting runs would otherwise read all of them for each
- * task.
+ * The tasks among which a query looks. The task of a waiting run is found from that run: a planner that expects few waiting runs
+ * would otherwise read all of them for each task.
  */
 const tasksOf = (sql: SqlClient.SqlClient, query: RunQuery) =>
   query.waiting !== undefined
     ? sql`(SELECT o.* FROM ${waits(sql, query.waiting, query.tenant)} w CROSS JOIN LATERAL (
         SELECT k.* FROM troupe.agent_tasks k WHERE k.id = w.run_id AND k.tenant = ${query.tenant} AND k.status < 2 OFFSET 0
       ) o OFFSET 0)`
-    : areOpen(query)
-      ? sql`(SELECT o.* FROM troupe.agent_tasks o WHERE o.tenant = ${query.tenant} AND o.status < 2 OFFSET 0)`
-      : sql`troupe.agent_tasks`
+    : sql`troupe.agent_tasks`
+
+/**
+ * When a task was accepted, as a list is ordered by it. Open tasks have an index that no other statement can use, as this one can
+ * use no other: a planner with statistics from when there were few tasks takes any index for as good.
+ */
+const timeOf = (query: RunQuery, row: string): string =>
+  areOpen(query) ? `(${row}.created_at + 0)` : `${row}.created_at`
 
 const selected = (sql: SqlClient.SqlClient, query: RunQuery, columns: string, most: number) => {
   const { after, agent, created_from, created_to, limit, status, tenant } = query
+  const time = (row: string) => sql.literal(timeOf(query, row))
   return sql<SqlConnection.Row>`
     SELECT ${sql.literal(columns)} FROM ${tasksOf(sql, query)} t
     LEFT JOIN LATERAL (SELECT s.status FROM troupe.runs s WHERE s.run_id = t.id OFFSET 0) r ON true
@@ -134,16 +151,17 @@ const selected = (sql: SqlClient.SqlClient, query: RunQuery, columns: string, mo
         : [
             sql`(COALESCE(${sql.literal(agent_said)}, t.agent) = ${agent} OR ${agent} IN (${sql.literal(handoffs)}))`
           ]),
+      ...(areOpen(query) ? [sql`t.status + 1 < 3`] : []),
       ...(status === undefined ? [] : [sql.literal(ofStatus(status))]),
       ...(created_from === undefined ? [] : [sql`t.created_at >= ${created_from}::int8`]),
       ...(created_to === undefined ? [] : [sql`t.created_at < ${created_to}::int8`]),
       ...(after === undefined
         ? []
         : [
-            sql`(t.created_at, t.id) < (SELECT p.created_at, p.id FROM troupe.agent_tasks p
+            sql`(${time("t")}, t.id) < (SELECT ${time("p")}, p.id FROM troupe.agent_tasks p
               WHERE p.id = ${after}::uuid AND p.tenant = ${tenant})`
           ])
-    ])} ORDER BY t.created_at DESC, t.id DESC LIMIT ${Math.min(limit, most)}::int4`
+    ])} ORDER BY ${time("t")} DESC, t.id DESC LIMIT ${Math.min(limit, most)}::int4`
 }
 
 const decodeIds = rowDecoder(Schema.Struct({ id: RunId }), "ids of runs")
@@ -250,7 +268,7 @@ const page = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, query: RunQu
   const unknown = runs.length === 0 ? [] : yield* unknownIn(sql, { tenant, runs, limit: 500 })
   return rows.map((row) =>
     runItem(
-      taskOf(row),
+      taskOf({ ...row, message: beginningIn(row.message) }),
       statusOf(row),
       unknown.filter(({ run_id }) => run_id === row.id),
       {

@@ -260,6 +260,8 @@ CREATE INDEX agent_tasks_forks ON troupe.agent_tasks (tenant) WHERE trace_id LIK
 ----
 CREATE INDEX agent_tasks_mailbox ON troupe.agent_tasks (address_key, agent, tenant) WHERE status < 2;
 ----
+CREATE INDEX agent_tasks_open ON troupe.agent_tasks (tenant, (created_at + 0) DESC, id DESC) WHERE status + 1 < 3;
+----
 CREATE INDEX agent_tasks_newest ON troupe.agent_tasks (tenant, created_at DESC, id DESC);
 ----
 CREATE TABLE troupe.event_inbox (
@@ -1694,142 +1696,142 @@ CREATE POLICY of_tenant ON troupe.memory_words FOR SELECT USING (EXISTS (SELECT 
       AND s.tenant = current_setting('troupe.tenant', true) OFFSET 0));
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ec22-77f4-be7e-e3dcdbeafd50', 'acme', 'clerk', 'finished', 'finished', '1', '2', NULL, NULL, '01a22ebe-ec28-7047-91dd-2e99d4ccc5a1', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22ebeec2277f4be7ee3dcdbeafd50"', 'api', '1796080593960');
+VALUES ('01a22f80-dd36-74b5-a8d2-b9031aab735c', 'acme', 'clerk', 'finished', 'finished', '1', '2', NULL, NULL, '01a22f80-dd37-70a6-8bb1-c0415c3a9779', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22f80dd3674b5a8d2b9031aab735c"', 'api', '1796093304119');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-edd1-7499-9467-312c30f8abb1', 'acme', 'clerk', 'asking', 'asking', '1', '1', NULL, NULL, '01a22ebe-edd1-7499-9467-312da7e4ae93', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22ebeedd174999467312c30f8abb1"', 'api', '1796080594385');
+VALUES ('01a22f80-dd8a-7230-b965-ebfa531508e5', 'acme', 'clerk', 'asking', 'asking', '1', '1', NULL, NULL, '01a22f80-dd8a-7230-b965-ebfbceb679f4', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22f80dd8a7230b965ebfa531508e5"', 'api', '1796093304202');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ee7e-715d-be45-adb0b9e7a897', 'acme', 'boss', 'delegated', 'delegated', '1', '1', NULL, NULL, '01a22ebe-ee7e-715d-be45-adb1d66e5552', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22ebeee7e715dbe45adb0b9e7a897"', 'api', '1796080594558');
+VALUES ('01a22f80-dd97-735d-bb6c-3a4ffce56fda', 'acme', 'boss', 'delegated', 'delegated', '1', '1', NULL, NULL, '01a22f80-dd98-7395-8e40-0734db5d03db', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22f80dd97735dbb6c3a4ffce56fda"', 'api', '1796093304216');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ef04-7575-8691-c03c19af1256', 'acme', 'printer', 'queued', 'queued', '1', '1', NULL, NULL, '01a22ebe-ef04-7575-8691-c03dbe4b1ce2', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22ebeef0475758691c03c19af1256"', 'api', '1796080594708');
+VALUES ('01a22f80-dda8-70a9-958b-938461fcbcea', 'acme', 'printer', 'queued', 'queued', '1', '1', NULL, NULL, '01a22f80-dda8-70a9-958b-938567af7cc5', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22f80dda870a9958b938461fcbcea"', 'api', '1796093304232');
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('442c4092-ca6d-4b21-a742-a72bc30e4eab', '1', 'acme', '01a22ebe-ec22-77f4-be7e-e3dcdbeafd50', '1', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"f6da09f85128ab930f08aba4ecc88d7de6406b7d1fd20d633ea7cdfd16dd38c3","id":"442c4092-ca6d-4b21-a742-a72bc30e4eab","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"442c4092-ca6d-4b21-a742-a72bc30e4eab","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796080594180,"run_id":"01a22ebe-ec22-77f4-be7e-e3dcdbeafd50","shown_digest":"d24aed7b755eca6e77f288c7518b75a094f3942ff24021e506f24663be727da2","tool_key":"shop.refund@1"}', '{"decided_at":1796080594226,"decided_by":"alice","decision":{"_tag":"Approve"}}');
+VALUES ('3dea7228-36c5-4084-b4ec-931a98908f11', '1', 'acme', '01a22f80-dd36-74b5-a8d2-b9031aab735c', '1', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"7c5c19d19c0de2a16c23b7058624d25e2f3d0bdc0d4de7f3401a1742330ffe55","id":"3dea7228-36c5-4084-b4ec-931a98908f11","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"3dea7228-36c5-4084-b4ec-931a98908f11","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796093304164,"run_id":"01a22f80-dd36-74b5-a8d2-b9031aab735c","shown_digest":"28d73a1bb52b108651e2fc86ddc7e8e779d34b9726180e6ad331e12f602e881b","tool_key":"shop.refund@1"}', '{"decided_at":1796093304178,"decided_by":"alice","decision":{"_tag":"Approve"}}');
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('c0c4afe8-87aa-48bc-8556-8421acc27eae', '2', 'acme', '01a22ebe-edd1-7499-9467-312c30f8abb1', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"93f48e9754cf7cef5359548a4364e515268cd876b82231495b491f9e9e6d25b3","id":"c0c4afe8-87aa-48bc-8556-8421acc27eae","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"c0c4afe8-87aa-48bc-8556-8421acc27eae","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796080594498,"run_id":"01a22ebe-edd1-7499-9467-312c30f8abb1","shown_digest":"2c042cc421c5c2aed3137a240673eaa35a12ce9b6b82b0255b04deec7cd0a333","tool_key":"shop.refund@1"}', NULL);
+VALUES ('6a480998-ebf0-4d5a-b530-212e75fba138', '3', 'acme', '01a22f80-dd97-735d-bb6c-3a4ffce56fda', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"63a1f7f4f8c755c8fe00f651afddacc141fe1f4eedba5548565d8e31bf3b070b","id":"6a480998-ebf0-4d5a-b530-212e75fba138","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"6a480998-ebf0-4d5a-b530-212e75fba138","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796093304225,"run_id":"01a22f80-dd97-735d-bb6c-3a4ffce56fda","shown_digest":"d60abc1b39f4f549bb8afdf6446e30bc1f417d0cd8923e889d79b3263be15be1","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('dee47249-f38c-49b9-aff4-fba33d0301af', '3', 'acme', '01a22ebe-ee7e-715d-be45-adb0b9e7a897', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"da9530110a10c6230ae58f32b595e75d35f9d59c263d8ea4c1d26533c4840d4a","id":"dee47249-f38c-49b9-aff4-fba33d0301af","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"dee47249-f38c-49b9-aff4-fba33d0301af","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796080594642,"run_id":"01a22ebe-ee7e-715d-be45-adb0b9e7a897","shown_digest":"e7ec03b74c71b476b4d1fc8d9efc96554dc9b664603e760e95a2ecf51b38c1d4","tool_key":"shop.refund@1"}', NULL);
+VALUES ('df130848-a932-437b-a48a-37f3270509a1', '2', 'acme', '01a22f80-dd8a-7230-b965-ebfa531508e5', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"829b2e91f80c00731abd659783930c77221277c829400becbf8f351d8516cb1a","id":"df130848-a932-437b-a48a-37f3270509a1","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"df130848-a932-437b-a48a-37f3270509a1","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796093304210,"run_id":"01a22f80-dd8a-7230-b965-ebfa531508e5","shown_digest":"d5f51bb7bcdc270b51e6b0f57d5ee31ca83998614f2e9b001dce99351728c364","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'asking', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22ebe-edd1-7499-9467-312c30f8abb1', '1796080594385');
+VALUES ('acme', 'asking', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22f80-dd8a-7230-b965-ebfa531508e5', '1796093304202');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'delegated', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22ebe-ee7e-715d-be45-adb0b9e7a897', '1796080594558');
+VALUES ('acme', 'delegated', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22f80-dd97-735d-bb6c-3a4ffce56fda', '1796093304216');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22ebe-ec22-77f4-be7e-e3dcdbeafd50', '1796080593960');
+VALUES ('acme', 'finished', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22f80-dd36-74b5-a8d2-b9031aab735c', '1796093304119');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '1', 'assistant', '"It is paid back."', 'api', NULL, '01a22ebe-ec22-77f4-be7e-e3dcdbeafd50', '1796080594288');
+VALUES ('acme', 'finished', '1', 'assistant', '"It is paid back."', 'api', NULL, '01a22f80-dd36-74b5-a8d2-b9031aab735c', '1796093304190');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'queued', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22ebe-ef04-7575-8691-c03c19af1256', '1796080594708');
+VALUES ('acme', 'queued', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22f80-dda8-70a9-958b-938461fcbcea', '1796093304232');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'asking', '2', 'clerk', 'asking', 'system', NULL, '"alice"', '1796080594385', '1', '1', '"Pay order 7 back."', NULL, '1796080594385', 'false');
+VALUES ('acme', 'asking', '2', 'clerk', 'asking', 'system', NULL, '"alice"', '1796093304202', '1', '1', '"Pay order 7 back."', NULL, '1796093304202', 'false');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'delegated', '3', 'boss', 'delegated', 'system', NULL, '"alice"', '1796080594558', '1', '1', '"Pay order 7 back."', NULL, '1796080594558', 'false');
+VALUES ('acme', 'delegated', '3', 'boss', 'delegated', 'system', NULL, '"alice"', '1796093304216', '1', '1', '"Pay order 7 back."', NULL, '1796093304216', 'false');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '1', 'clerk', 'finished', 'system', NULL, '"alice"', '1796080593960', '1', '2', '"Pay order 7 back."', NULL, '1796080594288', 'false');
+VALUES ('acme', 'finished', '1', 'clerk', 'finished', 'system', NULL, '"alice"', '1796093304119', '1', '2', '"Pay order 7 back."', NULL, '1796093304190', 'false');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1796080594708', '1', '1', '"Pay order 7 back."', NULL, '1796080594708', 'false');
+VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1796093304232', '1', '1', '"Pay order 7 back."', NULL, '1796093304232', 'false');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('1', '2026-11-30 23:16:31.471+00', 'start');
+VALUES ('1', '2026-12-01 02:48:23.914+00', 'start');
 ----
 INSERT INTO troupe.processes (owner, expires_at, guarded, agents) OVERRIDING SYSTEM VALUE
-VALUES ('b04c35f3-5bba-4b6c-a178-8a1e6f2fe9bc', '2026-11-30 23:16:48.909+00', 'false', '{}');
+VALUES ('4356c591-e1aa-4953-82a3-6e8bc6627fa5', '2026-12-01 02:48:39.11+00', 'false', '{}');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ec22-77f4-be7e-e3dcdbeafd50', 'acme', 'clerk', 'finished', 'finished', '1', 'b04c35f3-5bba-4b6c-a178-8a1e6f2fe9bc', 'false', '{}', '1796080593960');
+VALUES ('01a22f80-dd36-74b5-a8d2-b9031aab735c', 'acme', 'clerk', 'finished', 'finished', '1', '4356c591-e1aa-4953-82a3-6e8bc6627fa5', 'false', '{}', '1796093304119');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-edd1-7499-9467-312c30f8abb1', 'acme', 'clerk', 'asking', 'asking', '1', 'b04c35f3-5bba-4b6c-a178-8a1e6f2fe9bc', 'true', '{}', '1796080594385');
+VALUES ('01a22f80-dd8a-7230-b965-ebfa531508e5', 'acme', 'clerk', 'asking', 'asking', '1', '4356c591-e1aa-4953-82a3-6e8bc6627fa5', 'true', '{}', '1796093304202');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ee7e-715d-be45-adb0b9e7a897', 'acme', 'boss', 'delegated', 'delegated', '1', 'b04c35f3-5bba-4b6c-a178-8a1e6f2fe9bc', 'true', '{}', '1796080594558');
+VALUES ('01a22f80-dd97-735d-bb6c-3a4ffce56fda', 'acme', 'boss', 'delegated', 'delegated', '1', '4356c591-e1aa-4953-82a3-6e8bc6627fa5', 'true', '{}', '1796093304216');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ef04-7575-8691-c03c19af1256', 'acme', 'printer', 'queued', 'queued', '1', 'b04c35f3-5bba-4b6c-a178-8a1e6f2fe9bc', 'true', '{}', '1796080594708');
+VALUES ('01a22f80-dda8-70a9-958b-938461fcbcea', 'acme', 'printer', 'queued', 'queued', '1', '4356c591-e1aa-4953-82a3-6e8bc6627fa5', 'true', '{}', '1796093304232');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ec22-77f4-be7e-e3dcdbeafd50', '0', '1796080593960', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"finished"},"by":"alice","conversation":"finished","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a22ebeec2277f4be7ee3dcdbeafd50"}', '{"_tag":"RunClaimed","epoch":1,"owner":"b04c35f3-5bba-4b6c-a178-8a1e6f2fe9bc"}');
+VALUES ('01a22f80-dd36-74b5-a8d2-b9031aab735c', '0', '1796093304119', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"finished"},"by":"alice","conversation":"finished","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a22f80dd3674b5a8d2b9031aab735c"}', '{"_tag":"RunClaimed","epoch":1,"owner":"4356c591-e1aa-4953-82a3-6e8bc6627fa5"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ec22-77f4-be7e-e3dcdbeafd50', '2', '1796080594056', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796080594056,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796080594056}');
+VALUES ('01a22f80-dd36-74b5-a8d2-b9031aab735c', '2', '1796093304139', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796093304139,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796093304139}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ec22-77f4-be7e-e3dcdbeafd50', '4', '1796080594102', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
+VALUES ('01a22f80-dd36-74b5-a8d2-b9031aab735c', '4', '1796093304146', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ec22-77f4-be7e-e3dcdbeafd50', '5', '1796080594180', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"442c4092-ca6d-4b21-a742-a72bc30e4eab","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"f6da09f85128ab930f08aba4ecc88d7de6406b7d1fd20d633ea7cdfd16dd38c3","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"442c4092-ca6d-4b21-a742-a72bc30e4eab","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"d24aed7b755eca6e77f288c7518b75a094f3942ff24021e506f24663be727da2","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a22f80-dd36-74b5-a8d2-b9031aab735c', '5', '1796093304164', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"3dea7228-36c5-4084-b4ec-931a98908f11","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"7c5c19d19c0de2a16c23b7058624d25e2f3d0bdc0d4de7f3401a1742330ffe55","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"3dea7228-36c5-4084-b4ec-931a98908f11","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"28d73a1bb52b108651e2fc86ddc7e8e779d34b9726180e6ad331e12f602e881b","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ec22-77f4-be7e-e3dcdbeafd50', '6', '1796080594226', 'ApprovalDecided', '{"_tag":"ApprovalDecided","approval":"442c4092-ca6d-4b21-a742-a72bc30e4eab","by":"alice","call":"0/2.0","decision":{"_tag":"Approve"},"digest":"f6da09f85128ab930f08aba4ecc88d7de6406b7d1fd20d633ea7cdfd16dd38c3"}', NULL);
+VALUES ('01a22f80-dd36-74b5-a8d2-b9031aab735c', '6', '1796093304178', 'ApprovalDecided', '{"_tag":"ApprovalDecided","approval":"3dea7228-36c5-4084-b4ec-931a98908f11","by":"alice","call":"0/2.0","decision":{"_tag":"Approve"},"digest":"7c5c19d19c0de2a16c23b7058624d25e2f3d0bdc0d4de7f3401a1742330ffe55"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ec22-77f4-be7e-e3dcdbeafd50', '7', '1796080594275', NULL, '{"_tag":"CallDispatched","call":"0/2.0","epoch":1,"key":"08cc94c00e1dadacf9bdc3951327dce7ae2ceaeede2c9a23d85d37592553bf5f","on_loss":"unknown"}', NULL);
+VALUES ('01a22f80-dd36-74b5-a8d2-b9031aab735c', '7', '1796093304187', NULL, '{"_tag":"CallDispatched","call":"0/2.0","epoch":1,"key":"29354ab3af5a4a3b2e4daa0f5949dd0bfd17b5ce995441c3faa7c3acff71403a","on_loss":"unknown"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ec22-77f4-be7e-e3dcdbeafd50', '8', '1796080594283', NULL, E'{"_tag":"CallSettled","call":"0/2.0","ended_at":1796080594283,"outcome":{"_tag":"Value","json":"\\"order 7 is paid back\\""},"started_at":1796080594277}', NULL);
+VALUES ('01a22f80-dd36-74b5-a8d2-b9031aab735c', '8', '1796093304189', NULL, E'{"_tag":"CallSettled","call":"0/2.0","ended_at":1796093304189,"outcome":{"_tag":"Value","json":"\\"order 7 is paid back\\""},"started_at":1796093304188}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ec22-77f4-be7e-e3dcdbeafd50', '9', '1796080594288', NULL, '{"_tag":"ModelTurned","calls":[],"finish":"stop","frame":"0","step":3,"text":"It is paid back."}', '{"_tag":"RunEnded","reason":"complete","status":"complete","text":"It is paid back."}');
+VALUES ('01a22f80-dd36-74b5-a8d2-b9031aab735c', '9', '1796093304190', NULL, '{"_tag":"ModelTurned","calls":[],"finish":"stop","frame":"0","step":3,"text":"It is paid back."}', '{"_tag":"RunEnded","reason":"complete","status":"complete","text":"It is paid back."}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-edd1-7499-9467-312c30f8abb1', '0', '1796080594385', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"asking"},"by":"alice","conversation":"asking","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a22ebeedd174999467312c30f8abb1"}', '{"_tag":"RunClaimed","epoch":1,"owner":"b04c35f3-5bba-4b6c-a178-8a1e6f2fe9bc"}');
+VALUES ('01a22f80-dd8a-7230-b965-ebfa531508e5', '0', '1796093304202', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"asking"},"by":"alice","conversation":"asking","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a22f80dd8a7230b965ebfa531508e5"}', '{"_tag":"RunClaimed","epoch":1,"owner":"4356c591-e1aa-4953-82a3-6e8bc6627fa5"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-edd1-7499-9467-312c30f8abb1', '2', '1796080594425', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796080594425,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796080594425}');
+VALUES ('01a22f80-dd8a-7230-b965-ebfa531508e5', '2', '1796093304205', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796093304205,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796093304205}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-edd1-7499-9467-312c30f8abb1', '4', '1796080594451', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
+VALUES ('01a22f80-dd8a-7230-b965-ebfa531508e5', '4', '1796093304207', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-edd1-7499-9467-312c30f8abb1', '5', '1796080594498', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"c0c4afe8-87aa-48bc-8556-8421acc27eae","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"93f48e9754cf7cef5359548a4364e515268cd876b82231495b491f9e9e6d25b3","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"c0c4afe8-87aa-48bc-8556-8421acc27eae","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"2c042cc421c5c2aed3137a240673eaa35a12ce9b6b82b0255b04deec7cd0a333","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a22f80-dd8a-7230-b965-ebfa531508e5', '5', '1796093304210', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"df130848-a932-437b-a48a-37f3270509a1","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"829b2e91f80c00731abd659783930c77221277c829400becbf8f351d8516cb1a","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"df130848-a932-437b-a48a-37f3270509a1","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"d5f51bb7bcdc270b51e6b0f57d5ee31ca83998614f2e9b001dce99351728c364","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ee7e-715d-be45-adb0b9e7a897', '0', '1796080594558', NULL, '{"_tag":"RunAccepted","address":{"agent":"boss","key":"delegated"},"by":"alice","conversation":"delegated","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"4aa41b813fbd1c92da38660601178c42199eb58ce758bc532bfe5a90d0a1a199","tools":"4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},"roles":["admin"],"tenant":"acme","trace_id":"01a22ebeee7e715dbe45adb0b9e7a897"}', '{"_tag":"RunClaimed","epoch":1,"owner":"b04c35f3-5bba-4b6c-a178-8a1e6f2fe9bc"}');
+VALUES ('01a22f80-dd97-735d-bb6c-3a4ffce56fda', '0', '1796093304216', NULL, '{"_tag":"RunAccepted","address":{"agent":"boss","key":"delegated"},"by":"alice","conversation":"delegated","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"4aa41b813fbd1c92da38660601178c42199eb58ce758bc532bfe5a90d0a1a199","tools":"4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},"roles":["admin"],"tenant":"acme","trace_id":"01a22f80dd97735dbb6c3a4ffce56fda"}', '{"_tag":"RunClaimed","epoch":1,"owner":"4356c591-e1aa-4953-82a3-6e8bc6627fa5"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ee7e-715d-be45-adb0b9e7a897', '2', '1796080594592', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"task":"Pay order 7 back."},"model_id":"call_0","name":"ask_clerk"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"FrameOpened","agent":"clerk","call":"0/1.0","frame":"0/1.0","input":"Pay order 7 back."}');
+VALUES ('01a22f80-dd97-735d-bb6c-3a4ffce56fda', '2', '1796093304221', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"task":"Pay order 7 back."},"model_id":"call_0","name":"ask_clerk"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"FrameOpened","agent":"clerk","call":"0/1.0","frame":"0/1.0","input":"Pay order 7 back."}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ee7e-715d-be45-adb0b9e7a897', '4', '1796080594607', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0/1.0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0/1.0","ended_at":1796080594607,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796080594607}');
+VALUES ('01a22f80-dd97-735d-bb6c-3a4ffce56fda', '4', '1796093304222', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0/1.0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0/1.0","ended_at":1796093304222,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796093304222}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ee7e-715d-be45-adb0b9e7a897', '6', '1796080594619', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0/1.0","step":2,"text":""}', NULL);
+VALUES ('01a22f80-dd97-735d-bb6c-3a4ffce56fda', '6', '1796093304223', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0/1.0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ee7e-715d-be45-adb0b9e7a897', '7', '1796080594642', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"dee47249-f38c-49b9-aff4-fba33d0301af","approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"da9530110a10c6230ae58f32b595e75d35f9d59c263d8ea4c1d26533c4840d4a","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"dee47249-f38c-49b9-aff4-fba33d0301af","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"e7ec03b74c71b476b4d1fc8d9efc96554dc9b664603e760e95a2ecf51b38c1d4","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a22f80-dd97-735d-bb6c-3a4ffce56fda', '7', '1796093304225', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"6a480998-ebf0-4d5a-b530-212e75fba138","approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"63a1f7f4f8c755c8fe00f651afddacc141fe1f4eedba5548565d8e31bf3b070b","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"6a480998-ebf0-4d5a-b530-212e75fba138","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"d60abc1b39f4f549bb8afdf6446e30bc1f417d0cd8923e889d79b3263be15be1","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ef04-7575-8691-c03c19af1256', '0', '1796080594708', NULL, '{"_tag":"RunAccepted","address":{"agent":"printer","key":"queued"},"by":"alice","conversation":"queued","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"3733937dbcf89f2e02606767ffc8ce44a25a945f6495e81efe1e1b5a600624bc","tools":"4974aa3c027f3b676b65b81a69047d56a6fa92022d75da09940d98faae963581"},"roles":["admin"],"tenant":"acme","trace_id":"01a22ebeef0475758691c03c19af1256"}', '{"_tag":"RunClaimed","epoch":1,"owner":"b04c35f3-5bba-4b6c-a178-8a1e6f2fe9bc"}');
+VALUES ('01a22f80-dda8-70a9-958b-938461fcbcea', '0', '1796093304232', NULL, '{"_tag":"RunAccepted","address":{"agent":"printer","key":"queued"},"by":"alice","conversation":"queued","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"3733937dbcf89f2e02606767ffc8ce44a25a945f6495e81efe1e1b5a600624bc","tools":"4974aa3c027f3b676b65b81a69047d56a6fa92022d75da09940d98faae963581"},"roles":["admin"],"tenant":"acme","trace_id":"01a22f80dda870a9958b938461fcbcea"}', '{"_tag":"RunClaimed","epoch":1,"owner":"4356c591-e1aa-4953-82a3-6e8bc6627fa5"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ef04-7575-8691-c03c19af1256', '2', '1796080594785', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"print"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"CallDispatched","call":"0/1.0","epoch":1,"key":"6813bd0e1718ad47696bb0f765a4a21e4399ff394b1d0c1825921c57b5e0e815","on_loss":"ask","over_at":1796080598784,"tool":"shop.print@1","via":"queue"}');
+VALUES ('01a22f80-dda8-70a9-958b-938461fcbcea', '2', '1796093304236', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"print"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"CallDispatched","call":"0/1.0","epoch":1,"key":"4c6dffb1c3bef94ac2bd7e6cd358c82621014ac0ba6ba08bb16737f690841d95","on_loss":"ask","over_at":1796093308236,"tool":"shop.print@1","via":"queue"}');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ec22-77f4-be7e-e3dcdbeafd50', 'acme', '1', '11', '3');
+VALUES ('01a22f80-dd36-74b5-a8d2-b9031aab735c', 'acme', '1', '11', '3');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-edd1-7499-9467-312c30f8abb1', 'acme', '1', '6', '-1');
+VALUES ('01a22f80-dd8a-7230-b965-ebfa531508e5', 'acme', '1', '6', '-1');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ee7e-715d-be45-adb0b9e7a897', 'acme', '1', '8', '-1');
+VALUES ('01a22f80-dd97-735d-bb6c-3a4ffce56fda', 'acme', '1', '8', '-1');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a22ebe-ef04-7575-8691-c03c19af1256', 'acme', '1', '4', '1');
+VALUES ('01a22f80-dda8-70a9-958b-938461fcbcea', 'acme', '1', '4', '1');
 ----
 INSERT INTO troupe.tool_messages (id, tool, tenant, payload, expires_at, status, due_at, place, deliveries, owner, begun_at, result, error, over_at) OVERRIDING SYSTEM VALUE
-VALUES ('6813bd0e1718ad47696bb0f765a4a21e4399ff394b1d0c1825921c57b5e0e815', 'shop.print@1', 'acme', '{"arguments":{"order":"7"},"id":"6813bd0e1718ad47696bb0f765a4a21e4399ff394b1d0c1825921c57b5e0e815","loop_id":"01a22ebe-ef04-7575-8691-c03c19af1256","metadata":{"call":"0/1.0","nested":{"depth_max":4,"nesting":{"depth":1},"spent":false},"permission":"allow","principal":"alice","repeatable":false},"name":"shop.print@1","trace_id":"01a22ebeef0475758691c03c19af1256"}', '1796080596322', '0', '1796080594823', '1', '0', NULL, NULL, NULL, NULL, NULL);
+VALUES ('4c6dffb1c3bef94ac2bd7e6cd358c82621014ac0ba6ba08bb16737f690841d95', 'shop.print@1', 'acme', '{"arguments":{"order":"7"},"id":"4c6dffb1c3bef94ac2bd7e6cd358c82621014ac0ba6ba08bb16737f690841d95","loop_id":"01a22f80-dda8-70a9-958b-938461fcbcea","metadata":{"call":"0/1.0","nested":{"depth_max":4,"nesting":{"depth":1},"spent":false},"permission":"allow","principal":"alice","repeatable":false},"name":"shop.print@1","trace_id":"01a22f80dda870a9958b938461fcbcea"}', '1796093305738', '0', '1796093304239', '1', '0', NULL, NULL, NULL, NULL, NULL);
 ----
 SELECT setval('troupe.approvals_position_seq', 3)::text;
 ----

@@ -83,6 +83,8 @@ export const statements: ReadonlyArray<string> = [
   `CREATE INDEX agent_tasks_forks ON troupe.agent_tasks (tenant) WHERE trace_id LIKE '{"trace_id":"%","forked":{"sender":"%'`,
   // The mailbox of an address is counted for each message.
   `CREATE INDEX agent_tasks_mailbox ON troupe.agent_tasks (address_key, agent, tenant) WHERE status < 2`,
+  // A tenant's runs that are not over, newest first. It is written so that only the statement of that list uses it.
+  `CREATE INDEX agent_tasks_open ON troupe.agent_tasks (tenant, (created_at + 0) DESC, id DESC) WHERE status + 1 < 3`,
   // A tenant's runs, newest first.
   `CREATE INDEX agent_tasks_newest ON troupe.agent_tasks (tenant, created_at DESC, id DESC)`,
   // Events by what names them. A second delivery of one finds its row.
