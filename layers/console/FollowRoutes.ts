@@ -39,9 +39,14 @@ const news = (id: string | undefined): string =>
 
 /** What needs a person, each list with its first part. */
 export const waitingNow = Effect.fnUntraced(function* (asked: Pick<Asked, "view">) {
-  const found = yield* perform(operations.approvals, { limit: page_max }, asked)
-  const letters = yield* perform(operations.deadLetters, { limit: page_max }, asked)
-  const unhosted = yield* perform(operations.unhosted, {}, asked)
+  const [found, letters, unhosted] = yield* Effect.all(
+    [
+      perform(operations.approvals, { limit: page_max }, asked),
+      perform(operations.deadLetters, { limit: page_max }, asked),
+      perform(operations.unhosted, {}, asked)
+    ],
+    { concurrency: 3 }
+  )
   return {
     questions: found.items,
     unknown: found.unknown_calls ?? [],

@@ -37,28 +37,40 @@ const entities: Readonly<Record<string, string>> = {
 
 const escaped = (text: string): string => text.replace(/[&<>"']/g, (each) => entities[each] ?? each)
 
-const attribute = ([name, value]: readonly [string, Attribute]): string => {
+/** A text of ASCII that stands as it is: most are, and one look tells (bench row `console`). */
+const is_plain = /^[\n !#-%(-;=?-~]*$/
+
+/** The names that were found good. They stand in the code, so they are few (bench row `console`). */
+const good = new Set<string>()
+
+const attribute = (name: string, value: Attribute): string => {
   if (value === undefined || value === false) return ""
-  // Neither code nor style is ever inline: the pages' policy would block it.
-  if (!/^[a-zA-Z][a-zA-Z0-9-]*$/.test(name) || /^(on|style$|srcdoc$)/i.test(name)) {
-    throw new TypeError(`the console writes no attribute ${name}`)
+  if (!good.has(` ${name}`)) {
+    // Neither code nor style is ever inline: the pages' policy would block it.
+    if (!/^[a-zA-Z][a-zA-Z0-9-]*$/.test(name) || /^(on|style$|srcdoc$)/i.test(name)) {
+      throw new TypeError(`the console writes no attribute ${name}`)
+    }
+    good.add(` ${name}`)
   }
   if (value === true) return ` ${name}`
+  const text = String(value)
+  if (is_plain.test(text)) return ` ${name}="${text}"`
   // These are read by people; the others are sent back as they are.
-  const text =
-    name === "title" || name === "aria-label" ? withVisible(String(value)) : String(value)
-  return ` ${name}="${escaped(text)}"`
+  const isRead = name === "title" || name === "aria-label"
+  return ` ${name}="${escaped(isRead ? withVisible(text) : text)}"`
 }
 
 /** What is edited has to come back as it was. */
 const asIs = (text: string): string => text
 
 const inner = (child: Child, shown: (text: string) => string): string => {
-  if (child === undefined || child === false) return ""
+  if (typeof child === "string") return is_plain.test(child) ? child : escaped(shown(child))
   if (child instanceof Html) return child[written]
-  if (typeof child === "string") return escaped(shown(child))
+  if (child === undefined || child === false) return ""
   if (typeof child === "number") return String(child)
-  return child.map((each) => inner(each, shown)).join("")
+  let content = ""
+  for (const each of child) content += inner(each, shown)
+  return content
 }
 
 /** An element with its attributes and children. Throws for a name, or an attribute, that pages do not have. */
@@ -67,15 +79,19 @@ export const element = (
   attributes: Attributes,
   ...children: ReadonlyArray<Child>
 ): Html => {
-  if (!/^[a-z][a-zA-Z0-9]*$/.test(name) || name === "script" || name === "style") {
-    throw new TypeError(`the console writes no element ${name}`)
+  if (!good.has(name)) {
+    if (!/^[a-z][a-zA-Z0-9]*$/.test(name) || name === "script" || name === "style") {
+      throw new TypeError(`the console writes no element ${name}`)
+    }
+    good.add(name)
   }
-  const begin = `<${name}${Object.entries(attributes).map(attribute).join("")}>`
-  if (voids.has(name)) return new Html(begin, written)
+  let begin = `<${name}`
+  for (const name of Object.keys(attributes)) begin += attribute(name, attributes[name])
+  if (voids.has(name)) return new Html(`${begin}>`, written)
   const isEdited = name === "textarea"
   const content = inner(children, isEdited ? asIs : withVisible)
   // A first line end in a textarea is none.
-  return new Html(`${begin}${isEdited ? "\n" : ""}${content}</${name}>`, written)
+  return new Html(`${begin}>${isEdited ? "\n" : ""}${content}</${name}>`, written)
 }
 
 /** A script of a page, by its path: with a nonce it runs before the page is there, else behind it. */

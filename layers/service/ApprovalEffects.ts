@@ -26,7 +26,7 @@ const unknown_max = 100
 
 /** How many questions a page with filters looks at. */
 const looked_max = 2_000
-/** How many of them it reads at a time: their arguments have at most 256 kB each, unless a tool says otherwise. */
+/** How many a page reads at a time: their arguments have at most 256 kB each, unless a tool says otherwise. */
 const read_max = 64
 
 type Filters = Omit<typeof ApprovalFilters.Type, "after" | "limit" | "order" | "run_id" | "status">
@@ -58,7 +58,7 @@ export const list = serve(
     { tenant }
   ) {
     const records = yield* ApprovalRecords
-    const found = yield* boundedPage<Approval, StoreError>(
+    const found = boundedPage<Approval, StoreError>(
       limit,
       (last, limit) =>
         records.list({
@@ -71,19 +71,19 @@ export const list = serve(
           after: last?.id ?? after
         }),
       Object.keys(filters).length === 0
-        ? undefined
+        ? { read_max }
         : { keeps: keepsOf(filters), looked_max, read_max }
     )
-    const url = yield* ApprovalUrl
-    const page = { ...found, items: found.items.map((each) => linked(each, url)) }
-    if (status !== "pending") return pageOf(page, "id")
     // Approvers also see the calls that wait for an operator.
     const runs = run_id === undefined ? undefined : [run_id]
-    const unknown_calls = yield* RunList.use((all) =>
-      all.unknown({ tenant, runs, limit: unknown_max })
-    )
+    const unknown =
+      status === "pending"
+        ? RunList.use((all) => all.unknown({ tenant, runs, limit: unknown_max }))
+        : Effect.succeed([])
+    const [page, unknown_calls] = yield* Effect.all([found, unknown], { concurrency: 2 })
+    const url = yield* ApprovalUrl
     return {
-      ...pageOf(page, "id"),
+      ...pageOf({ ...page, items: page.items.map((each) => linked(each, url)) }, "id"),
       ...(unknown_calls.length === 0 ? undefined : { unknown_calls })
     }
   })

@@ -277,21 +277,21 @@ export const bounds = {
     ...most,
     unit: " ms",
     work: "a page of the console at 100,000 runs, 1,000,000 events and 10,000 questions, PostgreSQL, 99th percentile of the slowest",
-    promise: 600,
-    ambition: 50,
-    measured: ["559 ms *"]
+    promise: 50,
+    ambition: 20,
+    measured: ["23 ms *"]
   },
   consoleRuns: {
     ...most,
     work: "the same, a page of runs, against its statement, median",
     ambition: 3,
-    measured: ["35x *"]
+    measured: ["19x *"]
   },
   consoleInbox: {
     ...most,
     work: "the same, the inbox, against its statement, median",
     ambition: 3,
-    measured: ["35x *"]
+    measured: ["22x *"]
   },
   resolve: {
     ...most,
