@@ -35,7 +35,8 @@ const pages = [
 const repairs = [
   ["/unknown", "Unknown outcomes"],
   ["/dead-letters", "Dead letters"],
-  ["/processes", "Processes"]
+  ["/processes", "Processes"],
+  ["/checks", "Checks"]
 ] as const
 
 const governs = [

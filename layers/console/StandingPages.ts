@@ -12,6 +12,7 @@ import { emptyList, fact, page, row, table } from "./Shell.ts"
 import { duration, moment, shortId } from "./Words.ts"
 
 type Processes = OutputOf<typeof StandingOperations.processes>
+type Checks = OutputOf<typeof StandingOperations.checks>
 
 /** A number that is counted to a bound. */
 const counted = (count: number): string =>
@@ -38,9 +39,11 @@ const part = (
 const names_max = 5
 
 const hostedText = ({ agents }: Processes["owners"][number]): string =>
-  agents.length <= names_max
-    ? agents.join(", ")
-    : `${agents.slice(0, names_max).join(", ")} and ${agents.length - names_max} more`
+  agents.length === 0
+    ? "not noted"
+    : agents.length <= names_max
+      ? agents.join(", ")
+      : `${agents.slice(0, names_max).join(", ")} and ${agents.length - names_max} more`
 
 const ownerRow = ({ now }: View, owner: Processes["owners"][number]): Html => {
   const { id, lease_until, locks, runs, seen_at, since } = owner
@@ -189,3 +192,46 @@ export const processesPage = (view: View, found: Processes, line: string): Html 
     apiPart(line)
   )
 }
+
+const levels = {
+  ok: ["good", "well"],
+  warning: ["wait", "warning"],
+  fault: ["bad", "fault"],
+  unknown: ["", "not known"]
+} as const satisfies Record<Checks["level"], readonly [kind: string, word: string]>
+
+const levelTag = (level: Checks["level"]): Html => {
+  const [kind, word] = levels[level]
+  return element("span", { class: `tag ${kind}` }, word)
+}
+
+/** What needs somebody comes first. */
+const order: ReadonlyArray<Checks["level"]> = ["fault", "warning", "unknown", "ok"]
+
+/** What an examination finds, the worst first. */
+export const checksPage = (view: View, { findings, level }: Checks, line: string): Html =>
+  page(
+    view,
+    { title: "Checks", current: "/checks", aside: levelTag(level) },
+    element(
+      "section",
+      { class: "group" },
+      element(
+        "p",
+        { class: "quiet" },
+        "What is found of the database is for all tenants; of the waiting work, what is of this one."
+      ),
+      table(
+        ["Found", "Check", "What it says"],
+        findings
+          .toSorted((a, b) => order.indexOf(a.level) - order.indexOf(b.level))
+          .map(({ check, ids = [], level, message }) =>
+            row(Infinity, levelTag(level), check, [
+              message,
+              ids.length > 0 && element("p", { class: "small quiet" }, ids.join(", "))
+            ])
+          )
+      )
+    ),
+    apiPart(line)
+  )

@@ -5,7 +5,7 @@ import { operations } from "../service/ServiceOperations.ts"
 import { apiLine } from "./ApiLine.ts"
 import type { Page } from "./SignedPages.ts"
 import { perform, signedPage } from "./SignedPages.ts"
-import { processesPage } from "./StandingPages.ts"
+import { checksPage, processesPage } from "./StandingPages.ts"
 
 const processes = signedPage((asked) =>
   Effect.map(perform(operations.processes, {}, asked), (found) =>
@@ -13,7 +13,14 @@ const processes = signedPage((asked) =>
   )
 )
 
-/** Who works on runs, and what waits. */
+const checks = signedPage((asked) =>
+  Effect.map(perform(operations.checks, {}, asked), (found) =>
+    checksPage(asked.view, found, apiLine(asked, StandingOperations.checks, {}))
+  )
+)
+
+/** Who works on runs, what waits, and what an examination finds. */
 export const standing: ReadonlyArray<Page> = [
-  { method: "GET", path: "/console/processes", answer: processes }
+  { method: "GET", path: "/console/processes", answer: processes },
+  { method: "GET", path: "/console/checks", answer: checks }
 ]

@@ -3,6 +3,7 @@ import * as Agents from "./AgentEffects.ts"
 import * as Approvals from "./ApprovalEffects.ts"
 import * as Authorizations from "./AuthorizationEffects.ts"
 import * as Bulks from "./BulkEffects.ts"
+import { checks } from "./CheckEffects.ts"
 import * as ClientCalls from "./ClientCallEffects.ts"
 import * as Conversations from "./ConversationEffects.ts"
 import * as Costs from "./CostEffects.ts"
@@ -34,7 +35,7 @@ export const groups = {
   deadLetters: DeadLetters,
   bulk: Bulks,
   killSwitch: KillSwitches,
-  standing: Standings,
+  standing: { ...Standings, checks },
   quarantine: Quarantine,
   notices: Notices,
   memories: Memories,

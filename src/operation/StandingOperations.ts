@@ -4,6 +4,7 @@
  */
 import { Schema } from "effect"
 import { DeliveryFailure } from "../delivery/OutboxMessage.ts"
+import { Finding, Level } from "../value/Finding.ts"
 import { AgentName } from "../value/Ids.ts"
 import { operation } from "./Operation.ts"
 import { Moment } from "./Page.ts"
@@ -93,4 +94,20 @@ export const processes = operation({
   summary: "Who works on runs, and what waits",
   description:
     "Processes are for all tenants; what they hold and what waits is counted for the caller's tenant alone, to 1,000. More is said as 1,001."
+})
+
+export const checks = operation({
+  id: "checks",
+  name: "checks",
+  method: "GET",
+  path: "/v1/checks",
+  success: Schema.Struct({
+    /** The worst level that was found. */
+    level: Level,
+    findings: Schema.Array(Finding)
+  }),
+  right: "inspect",
+  summary: "What an examination of the store and of the waiting work finds",
+  description:
+    "As `troupe doctor`, of a service at work: the work is that of the caller's tenant, and what is said of the database names nobody. Changes nothing."
 })

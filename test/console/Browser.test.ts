@@ -237,6 +237,7 @@ describe("every page", () => {
     "/costs",
     "/costs?show=tokens&by=run",
     "/processes",
+    "/checks",
     "/kill-switch",
     "/conversations",
     `/conversations/${conversation}`,

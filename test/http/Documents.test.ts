@@ -38,6 +38,7 @@ const routes = [
   "get /v1/kill-switch",
   "put /v1/kill-switch",
   "get /v1/processes",
+  "get /v1/checks",
   "get /v1/quarantine",
   "get /v1/quarantine/{id}/events",
   "post /v1/quarantine/{id}/release",

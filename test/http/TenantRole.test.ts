@@ -266,6 +266,12 @@ const routes: Readonly<Record<string, Route>> = {
   "runs.list": { path: () => "/v1/runs", shows: shown },
   "runs.records": { path: ({ run }) => `/v1/runs/${run}/records`, shows: shown },
   "runs.unknown": { path: () => "/v1/unknown-calls", shows: shown },
+  "standing.checks": {
+    path: () => "/v1/checks",
+    shows: ({ broken }) => broken,
+    // What living processes host.
+    asEngine: ["processes"]
+  },
   "standing.processes": {
     path: () => "/v1/processes",
     // The topic of a message that waits.

@@ -101,6 +101,7 @@ export const cases: Readonly<Record<Name, ReadonlyArray<readonly [input: Input, 
     ],
     toolsStopped: [[{}, "value"]],
     processes: [[{}, "value"]],
+    checks: [[{}, "value"]],
     stopTools: [
       [{ on: true }, "value"],
       [{ on: "no" }, "InvalidInput"]

@@ -16,6 +16,7 @@ import { StoredUnitsMax } from "../../ephemeral/EphemeralStore.ts"
 import * as EphemeralStores from "../../ephemeral/EphemeralStores.ts"
 import type { DirectoryInUse, DirectoryUnusable } from "../../sql/engine/DirectoryLock.ts"
 import { MayUpgrade } from "../../sql/engine/Upgrading.ts"
+import type { Engine } from "../../sql/examination/ServerChecks.ts"
 import type { PostgresSettings } from "../../sql/engine/Postgres.ts"
 import type { SqlNotify } from "../../sql/engine/SqlNotify.ts"
 import type { RetentionOptions } from "../../sql/retention/Retention.ts"
@@ -72,13 +73,19 @@ export const ephemeral: Layer.Layer<Stores> = memories.pipe(
 )
 
 const sql = <E>(
+  name: Engine,
   engine: Layer.Layer<Client | SqlNotify, E>
 ): Layer.Layer<Stores | Client, E | StartError> =>
   Layer.unwrap(
-    Effect.map(
-      Effect.promise(() => import("../../sql/stores/SqlStores.ts")),
-      (SqlStores) => memories.pipe(Layer.provideMerge(SqlStores.layer))
-    )
+    Effect.promise(async () => {
+      const [SqlStores, ServerChecks] = await Promise.all([
+        import("../../sql/stores/SqlStores.ts"),
+        import("../../sql/examination/ServerChecks.ts")
+      ])
+      return Layer.merge(memories, ServerChecks.layer(name)).pipe(
+        Layer.provideMerge(SqlStores.layer)
+      )
+    })
   ).pipe(Layer.provideMerge(engine))
 
 /** Reports at once which processes that share the server have ended. */
@@ -109,6 +116,7 @@ export const directory = (
   path: string
 ): Layer.Layer<Stores | Client, DirectoryInUse | DirectoryUnusable | DriverMissing | StartError> =>
   sql(
+    "PGlite",
     soleProcess(
       Layer.unwrap(
         Effect.map(
@@ -129,6 +137,7 @@ export const postgres = (
 ): Layer.Layer<Stores | Client, DriverMissing | StartError> =>
   shared(
     sql(
+      "PostgreSQL",
       Layer.unwrap(
         Effect.map(
           engineOf("@effect/sql-pg", () => import("../../sql/engine/Postgres.ts")),

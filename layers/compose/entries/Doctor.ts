@@ -4,12 +4,13 @@
  */
 import { Effect, Layer } from "effect"
 import type { Redacted } from "effect"
-import { AgentDirectory } from "../../../services/AgentDirectory.ts"
+import { fault, ok, unknown } from "../../../src/value/Finding.ts"
+import type { OpenQuestion } from "../../service/OpenQuestions.ts"
+import { compareQuestions } from "../../service/OpenQuestions.ts"
 import { DirectoryInUse, DirectoryUnusable } from "../../sql/engine/DirectoryLock.ts"
 import { PoolerUnusable } from "../../sql/engine/PoolerUnusable.ts"
 import * as DirectoryChecks from "../../sql/examination/DirectoryChecks.ts"
-import type { Finding } from "../../sql/examination/Finding.ts"
-import { fault, ok, unknown, warning, orAway, orUnopened } from "../../sql/examination/Finding.ts"
+import { orAway, orUnopened } from "../../sql/examination/ExaminationFailure.ts"
 import type { Engine } from "../../sql/examination/ServerChecks.ts"
 import * as ServerChecks from "../../sql/examination/ServerChecks.ts"
 import * as WorkChecks from "../../sql/examination/WorkChecks.ts"
@@ -17,59 +18,13 @@ import type { App } from "./Replay.ts"
 import { directoryOf } from "./Replay.ts"
 import * as Stores from "../assembly/StoreLayers.ts"
 
-export type { Finding } from "../../sql/examination/Finding.ts"
-export { worstOf } from "../../sql/examination/Finding.ts"
+export type { Finding } from "../../../src/value/Finding.ts"
+export { worstOf } from "../../../src/value/Finding.ts"
 
-const ids_max = 20
+const not_compared = "tools of these agents were not compared; --app names the module that has them"
 
-const findingsOf = (
-  waiting: ReadonlyArray<WorkChecks.WaitingApproval>,
-  message: (n: number) => string
-): ReadonlyArray<Finding> =>
-  waiting.length === 0
-    ? []
-    : [
-        {
-          ...warning("tools", message(waiting.length)),
-          ids: waiting.slice(0, ids_max).map(({ run_id, tool_key }) => `${run_id} ${tool_key}`)
-        }
-      ]
-
-/** Finds open questions whose tool no longer exists, or whose agent had other tools when the run was accepted. */
-const compare = Effect.fnUntraced(function* (
-  waiting: ReadonlyArray<WorkChecks.WaitingApproval>
-): Effect.fn.Return<ReadonlyArray<Finding>, never, AgentDirectory> {
-  const directory = yield* AgentDirectory
-  const groups = Map.groupBy(waiting, ({ agent, asked_by, pins, tool_key }) => {
-    const [own, asking] = [directory.get(agent), directory.get(asked_by)]
-    if (own === undefined || asking === undefined) return "strange"
-    if (![...asking.tools.values()].some(({ key }) => key === tool_key)) return "gone"
-    const isSame = own.pins.tools === pins.tools && own.pins.definition === pins.definition
-    return isSame ? "same" : "changed"
-  })
-  const strange = new Set((groups.get("strange") ?? []).map(({ agent }) => agent))
-  const findings = [
-    ...findingsOf(
-      groups.get("gone") ?? [],
-      (n) => `${n} open questions are about tools that their agents do not have any more`
-    ),
-    ...findingsOf(
-      groups.get("changed") ?? [],
-      (n) => `${n} open questions are of agents or tools that were changed since they were asked`
-    )
-  ]
-  if (strange.size > 0) {
-    const names = [...strange].sort().slice(0, ids_max)
-    const left = `tools of these agents were not compared; --app names the module that has them`
-    return [...findings, { ...ok("tools", left), ids: names }]
-  }
-  return findings.length > 0
-    ? findings
-    : [ok("tools", `the tools of all ${waiting.length} open questions are as they were`)]
-})
-
-const comparison = <E, R>(waiting: ReadonlyArray<WorkChecks.WaitingApproval>, app: App<E, R>) =>
-  Effect.provide(compare(waiting), directoryOf(app))
+const comparison = <E, R>(waiting: ReadonlyArray<OpenQuestion>, app: App<E, R>) =>
+  Effect.provide(compareQuestions(waiting, not_compared), directoryOf(app))
 
 const examine = Effect.fnUntraced(function* <E, R>(engine: Engine, app: App<E, R>) {
   const { findings, isReadable } = yield* ServerChecks.examine(engine)

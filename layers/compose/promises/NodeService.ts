@@ -256,6 +256,8 @@ export interface NodeService<Contexts = {}> extends HttpMethods {
   readonly toolsStopped: Method<typeof KillSwitchOperations.get>
   /** Who works on runs, with how many of the tenant each holds, and what of the tenant waits: counted to 1,000. */
   readonly processes: Method<typeof StandingOperations.processes>
+  /** What an examination finds, as `troupe doctor`: of the database, and of what waits for the tenant. Changes nothing. */
+  readonly checks: Method<typeof StandingOperations.checks>
   /** For whoever runs the process: stops all tenants' tools, whatever their own switches say, or ends that. Not over HTTP. */
   readonly stopAllTools: (stopped: boolean) => Promise<void>
   /** Runs of the tenant whose journal does not fold, the one found first at the start: 50 per page unless `limit` (to 500) is set. */

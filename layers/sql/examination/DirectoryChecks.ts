@@ -5,8 +5,8 @@ import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs
 import { join } from "node:path"
 import { Effect } from "effect"
 import { marker } from "../engine/ErasedBytes.ts"
-import type { Finding } from "./Finding.ts"
-import { fault, ok, unknown, warning } from "./Finding.ts"
+import type { Finding } from "../../../src/value/Finding.ts"
+import { fault, ok, unknown, warning } from "../../../src/value/Finding.ts"
 
 const mega = 2 ** 20
 /**

@@ -2,16 +2,18 @@
  * Checks the database of the stores: its durability, whether its schema is that of this version, its clock, its limits, and who
  * blocks whom. Changes nothing.
  */
-import { Clock, Effect, Schema } from "effect"
+import { Clock, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import type { StoreError } from "../../../services/StoreError.ts"
+import { StoreExamination } from "../../../services/StoreExamination.ts"
+import { orStoreError } from "../engine/SqlFailure.ts"
 import { rowReader } from "../engine/DecodedRows.ts"
 import * as Migrations from "../engine/Migrations.ts"
 import { ServerSession } from "../engine/ServerSession.ts"
 import * as TenantReads from "../engine/TenantReads.ts"
-import type { Finding } from "./Finding.ts"
-import { fault, ok, unknown, warning } from "./Finding.ts"
+import type { Finding } from "../../../src/value/Finding.ts"
+import { fault, ok, unknown, warning } from "../../../src/value/Finding.ts"
 
 export type Engine = "PGlite" | "PostgreSQL"
 
@@ -224,3 +226,19 @@ export const examine = Effect.fnUntraced(function* (
   const findings = [...server, ...schema, ...(isReadable ? yield* rights(engine) : [])]
   return { findings, isReadable }
 })
+
+/** Looks at a database that is used, at most once in 10 s, however many ask. */
+export const layer = (engine: Engine): Layer.Layer<never, never, SqlClient.SqlClient> =>
+  Layer.effect(
+    StoreExamination,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const found = Effect.map(examine(engine), ({ findings }) => findings).pipe(
+        Effect.mapError(orStoreError),
+        Effect.provideService(SqlClient.SqlClient, sql),
+        // Who asks and leaves would take the others with it.
+        Effect.uninterruptible
+      )
+      return { findings: yield* Effect.cachedWithTTL(found, "10 seconds") }
+    })
+  )

@@ -7,14 +7,13 @@ import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import type { StoreError } from "../../../services/StoreError.ts"
 import { rowReader } from "../engine/DecodedRows.ts"
-import type { Finding } from "./Finding.ts"
-import { fault, ok, warning } from "./Finding.ts"
+import type { Finding } from "../../../src/value/Finding.ts"
+import { ids_max, noneExpected, ok, warning } from "../../../src/value/Finding.ts"
 import type { Engine } from "./ServerChecks.ts"
 
 type Failure = SqlError.SqlError | StoreError
 type Check = Effect.Effect<ReadonlyArray<Finding>, Failure, SqlClient.SqlClient>
 
-const ids_max = 20
 /** A due message is late after this time, in ms. A living process takes it within seconds. */
 const late_ms = 300_000
 
@@ -23,59 +22,22 @@ const readListed = rowReader(
   "counts"
 )
 
-/** What there should be no row of: a finding with the number of rows and the ids of the first 20. */
-const none_expected: ReadonlyArray<{
-  readonly check: string
-  readonly id: string
-  readonly from: string
-  readonly level: (check: string, message: string) => Finding
-  readonly some: (n: number) => string
-  readonly none: string
-}> = [
-  {
-    check: "quarantine",
-    id: "run_id",
-    from: "troupe.quarantine",
-    level: fault,
-    some: (n) =>
-      `${n} runs are in quarantine: their journals do not fold, and nothing of them goes on`,
-    none: "no run is in quarantine"
-  },
-  {
-    check: "unknown",
-    id: "run_id || ' ' || call",
-    from: "troupe.unknown_calls",
-    level: warning,
-    some: (n) => `the outcome of ${n} calls is unknown: an operator has to settle them`,
-    none: "no call's outcome is unknown"
-  },
-  {
-    check: "dead_letters",
-    id: "event_id",
-    from: "troupe.dead_letters WHERE status = 0",
-    level: warning,
-    some: (n) => `${n} messages could not be delivered: replay or discard them`,
-    none: "there is no dead letter"
-  },
-  {
-    check: "dead_calls",
-    id: "id",
-    from: "troupe.tool_messages WHERE status = 2",
-    level: warning,
-    some: (n) => `${n} queued calls could not be run: replay or discard them`,
-    none: "there is no dead call"
-  }
-]
+/** Where the rows are of which there should be none, and what names them. */
+const sources = [
+  ["quarantine", "run_id", "troupe.quarantine"],
+  ["unknown", "run_id || ' ' || call", "troupe.unknown_calls"],
+  ["dead_letters", "event_id", "troupe.dead_letters WHERE status = 0"],
+  ["dead_calls", "id", "troupe.tool_messages WHERE status = 2"]
+] as const
 
 const listed: Check = Effect.flatMap(SqlClient.SqlClient, (sql) =>
-  Effect.forEach(none_expected, ({ check, from, id, level, none, some }) =>
+  Effect.forEach(sources, ([check, id, from]) =>
     Effect.map(
       readListed(
         sql,
         `SELECT (SELECT count(*)::int4 FROM ${from}) AS n, ARRAY(SELECT ${id}::text FROM ${from} LIMIT ${ids_max}) AS ids`
       ),
-      ([{ ids, n } = { ids: [], n: 0 }]) =>
-        n === 0 ? ok(check, none) : { ...level(check, some(n)), ids }
+      ([{ ids, n } = { ids: [], n: 0 }]) => noneExpected(check, ids, n)
     )
   )
 )
@@ -141,17 +103,6 @@ export const examine = (engine: Engine): Check =>
     (findings) => findings.flat()
   )
 
-export interface WaitingApproval {
-  readonly id: string
-  readonly run_id: string
-  readonly agent: string
-  /** The agent or specialist that asks for the tool. */
-  readonly asked_by: string
-  readonly tool_key: string
-  /** The pins of the agent at the time when the run was accepted. */
-  readonly pins: { readonly definition: string; readonly tools: string }
-}
-
 const Pinned = Schema.Struct({
   pins: Schema.Struct({ definition: Schema.String, tools: Schema.String })
 })
@@ -173,11 +124,7 @@ const readWaiting = rowReader(
 const waiting_max = 1_000
 
 /** The oldest 1,000 open questions, with the pins with which their runs were accepted. */
-export const waiting: Effect.Effect<
-  ReadonlyArray<WaitingApproval>,
-  Failure,
-  SqlClient.SqlClient
-> = Effect.gen(function* () {
+export const waiting = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* readWaiting(
     sql,

@@ -1,36 +1,11 @@
 /**
- * The findings of an examination of a store.
+ * The failures of an examination of a store, as findings.
  */
 import { Effect } from "effect"
 import { SqlError } from "effect/sql"
+import type { Finding } from "../../../src/value/Finding.ts"
+import { fault } from "../../../src/value/Finding.ts"
 import { reasonOf } from "../engine/SqlFailure.ts"
-
-/** The severity of a finding. `unknown`: it could not be checked. */
-export type Level = "ok" | "warning" | "fault" | "unknown"
-
-export interface Finding {
-  /** What was checked, such as `durability`. */
-  readonly check: string
-  readonly level: Level
-  /** A sentence for a person. */
-  readonly message: string
-  /** At most 20 ids of the objects that the message is about. */
-  readonly ids?: ReadonlyArray<string>
-}
-
-const finding =
-  (level: Level) =>
-  (check: string, message: string): Finding => ({ check, level, message })
-export const ok = finding("ok")
-export const warning = finding("warning")
-export const fault = finding("fault")
-export const unknown = finding("unknown")
-
-const worst_first: ReadonlyArray<Level> = ["fault", "warning", "unknown"]
-
-/** The worst level of these findings: a fault, otherwise a warning, otherwise `unknown`, otherwise `ok`. */
-export const worstOf = (findings: ReadonlyArray<Finding>): Level =>
-  worst_first.find((level) => findings.some((each) => each.level === level)) ?? "ok"
 
 const said = ({ reason }: SqlError.SqlError): string => {
   switch (reason._tag) {
