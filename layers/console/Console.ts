@@ -33,6 +33,7 @@ import {
   decoded,
   eventsOf,
   fieldsOf,
+  followedPage,
   html,
   nothingHere,
   pageAt,
@@ -49,7 +50,7 @@ import { conversations } from "./TalkRoutes.ts"
 import { linkPage, signedOutPage, signInPage } from "./SignInPages.ts"
 import { stylesheet } from "./Stylesheet.ts"
 
-const now = signedPage(
+const now = followedPage(
   Effect.fnUntraced(function* (asked: Asked) {
     const waiting = yield* waitingNow(asked)
     return nowPage(asked.view, waiting, yield* markOfWaiting(waiting))
@@ -72,7 +73,7 @@ const AfterEvent = Schema.Struct({
   after: Schema.optionalKey(Schema.FiniteFromString.pipe(Schema.decodeTo(After)))
 })
 
-const run = signedPage(
+const run = followedPage(
   Effect.fnUntraced(function* (asked: Asked) {
     const id = yield* runId(asked)
     const { after } = yield* decoded(AfterEvent, queryOf(asked, ["after"]), nothingHere)

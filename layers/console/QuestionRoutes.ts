@@ -20,6 +20,7 @@ import {
   decoded,
   doneOr,
   eventsOf,
+  followedPage,
   html,
   nothingHere,
   page_max,
@@ -42,7 +43,7 @@ const followedQuestions = Effect.fnUntraced(function* (asked: Asked) {
   return { ...questions, mark: yield* markOfQuestions(questions) }
 })
 
-const inbox = signedPage((asked) =>
+const inbox = followedPage((asked) =>
   Effect.map(followedQuestions(asked), (questions) => {
     const line = apiLine(asked, ApprovalOperations.list, queryOf(asked, ["after"]))
     return inboxPage(asked.view, { ...questions, line })

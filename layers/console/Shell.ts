@@ -1,7 +1,7 @@
 /** What every page of the console has around it. */
 import type { Principal } from "../../src/principal/Principal.ts"
 import type { RightName } from "../../src/principal/Rights.ts"
-import { rightRefusal } from "../../src/principal/Rights.ts"
+import { hasRight } from "../../src/principal/Rights.ts"
 import type { Child, Html } from "./Html.ts"
 import { element, scriptAt } from "./Html.ts"
 import { keyList } from "./Keys.ts"
@@ -19,11 +19,12 @@ export interface View {
   readonly nonce: string
   /** When the page was asked for, in ms since 1970. */
   readonly now: number
+  /** The page is for several people with the same rights, of whom the principal is one: it has no menu, which names it. */
+  readonly isShared?: boolean
 }
 
 /** May whoever looks at the page do this? What they may not is not shown, and the operation refuses it all the same. */
-export const may = ({ principal }: View, right: RightName): boolean =>
-  rightRefusal(principal, right) === undefined
+export const may = ({ principal }: View, right: RightName): boolean => hasRight(principal, right)
 
 const pages = [
   ["", "Now"],
@@ -177,7 +178,7 @@ export const page = (
       "body",
       {},
       element("a", { class: "skip", href: "#content" }, "To the content"),
-      menu(view, current),
+      view.isShared !== true && menu(view, current),
       element(
         "main",
         { id: "content", ...(follows && followContent(follows, view.nonce)) },

@@ -1,5 +1,6 @@
 /** What the routes of the console share: a page for whoever is signed in, what was asked, and the operation that answers. */
-import { ByteSize, Effect, Schema } from "effect"
+import { Buffer } from "node:buffer"
+import { ByteSize, Clock, Effect, Schema } from "effect"
 import type { Scope, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { Hex } from "effect/encoding"
@@ -79,12 +80,15 @@ const signedPolicy = (nonce: string): string =>
     "; connect-src 'self'; require-trusted-types-for 'script'; trusted-types htmx"
   )
 
+const html_type = "text/html; charset=utf-8"
+// Browsers send the origin of a form only with a referrer.
+const page_headers = { "content-security-policy": policy, "referrer-policy": "same-origin" }
+
 export const html = (page: Html, status = 200): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(documentOf(page), {
     status,
-    contentType: "text/html; charset=utf-8",
-    // Browsers send the origin of a form only with a referrer.
-    headers: { "content-security-policy": policy, "referrer-policy": "same-origin" }
+    contentType: html_type,
+    headers: page_headers
   })
 
 export const to = (path: string) => HttpServerResponse.redirect(path, { status: 303 })
@@ -194,13 +198,96 @@ const signedOut = (surface: Surface, request: HttpServerRequest.HttpServerReques
     ? to(signInAt(surface, request, path))
     : HttpServerResponse.empty({ status: 401 })
 
-/** A page for somebody who is signed in; whoever is not is sent to where one does. */
-export const signedPage =
-  <E, R>(
-    answer: (asked: Asked) => Effect.Effect<Html | HttpServerResponse.HttpServerResponse, E, R>
+/** How long a page that others may ask for as well waits for them before it is read. */
+const gather_ms = 20
+
+/**
+ * Makes something once for all who ask for it by the same key before it begins, so that everybody gets what is there after they
+ * asked.
+ */
+const makeGathered = () => {
+  const gathering = new Map<string, Effect.Effect<unknown, unknown>>()
+  return Effect.fnUntraced(function* <A, E, R>(key: string, make: Effect.Effect<A, E, R>) {
+    const known = gathering.get(key)
+    if (known !== undefined) return yield* known as Effect.Effect<A, E>
+    const begun = Effect.andThen(
+      Effect.sleep(gather_ms),
+      Effect.sync(() => gathering.delete(key))
+    )
+    // Who goes away ends it for nobody else.
+    const once = yield* Effect.cached(
+      Effect.uninterruptible(
+        Effect.provideContext(Effect.andThen(begun, make), yield* Effect.context<R>())
+      )
+    )
+    gathering.set(key, once)
+    return yield* once
+  })
+}
+
+/** What a session has of its own on a page. */
+type Own = Pick<View, "form_key" | "nonce">
+
+/** A page whose stand-ins for what each session has of its own are known, in UTF-8. */
+type SharedPage = (own: Own) => HttpServerResponse.HttpServerResponse
+
+/** `standIn`: what nobody else knows, before `f` for the key of forms and `n` for the nonce. */
+const sharedPage = (page: Html, standIn: string): SharedPage => {
+  const [first = "", ...rest] = documentOf(page).split(standIn)
+  const parts = rest.map((part) => [part[0] === "f", Buffer.from(part.slice(1))] as const)
+  const begin = Buffer.from(first)
+  return ({ form_key, nonce }) => {
+    const own = [Buffer.from(nonce), Buffer.from(form_key)] as const
+    const bytes = parts.flatMap(([isKey, part]) => [own[isKey ? 1 : 0], part])
+    return HttpServerResponse.uint8Array(Buffer.concat([begin, ...bytes]), {
+      contentType: html_type,
+      headers: page_headers
+    })
+  }
+}
+
+/** On what a page depends that is shared: who may do the same in the same workspace sees the same. */
+const sharedKey = ({ base, request, view: { path, principal } }: Asked): string =>
+  JSON.stringify([
+    principal.tenant,
+    principal.roles,
+    principal.via,
+    Sessions.originOf(request),
+    base,
+    path,
+    request.url
+  ])
+
+/** The same page once for all who follow it and ask for it at the same time. Whatever goes wrong with it is for each alone. */
+const makeShared = (surface: Surface) => {
+  const gathered = makeGathered()
+  return <E, R>(asked: Asked, answer: (asked: Asked) => Effect.Effect<Html, E, R>) => {
+    const { principal } = asked.view
+    const made = Effect.gen(function* () {
+      const standIn = yield* Sessions.newId
+      const own = { form_key: `${standIn}f`, nonce: `${standIn}n` }
+      const view = { ...asked.view, ...own, isShared: true }
+      const page = yield* answer({ ...asked, view, session: "" })
+      return sharedPage(page, standIn)
+    })
+    return Effect.orElseSucceed(
+      gathered(sharedKey(asked), surface.share(principal, made)),
+      () => undefined
+    )
+  }
+}
+
+/** `sharedOf`: gives the page where it was made for several sessions; undefined = it is made for this one. */
+const signed =
+  <A extends Html | HttpServerResponse.HttpServerResponse, E, R>(
+    answer: (asked: Asked) => Effect.Effect<A, E, R>,
+    sharedOf: (
+      surface: Surface
+    ) => (asked: Asked) => Effect.Effect<SharedPage | undefined, never, R>
   ) =>
-  (surface: Surface) =>
-    Effect.gen(function* () {
+  (surface: Surface) => {
+    const shared = sharedOf(surface)
+    return Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
       const path = pathOf(surface, request)
       return yield* Effect.gen(function* () {
@@ -210,6 +297,12 @@ export const signedPage =
         yield* surface.admit(principal)
         const refusal = rightRefusal(principal, "inspect")
         if (refusal !== undefined) return yield* Effect.fail(refusal)
+        const nonce = yield* newNonce
+        const params = yield* HttpRouter.params
+        const base = surface.baseOf(request)
+        const view = { path, principal, form_key, nonce, now: yield* Clock.currentTimeMillis }
+        const asked = { view, request, params, fields: {}, session, isProvided, base }
+        const common = yield* shared(asked)
         return yield* surface.share(
           principal,
           Effect.gen(function* () {
@@ -218,13 +311,9 @@ export const signedPage =
             if (posts && !Sessions.isSame(fields["form_key"] ?? "", form_key)) {
               return yield* Effect.fail(new Told(badForm))
             }
-            const now = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
-            const nonce = yield* newNonce
-            const view = { path, principal, form_key, nonce, now }
-            const params = yield* HttpRouter.params
-            const base = surface.baseOf(request)
-            const asked = { view, request, params, fields, session, isProvided, base }
-            const given = yield* answer(asked)
+            const now = yield* Clock.currentTimeMillis
+            const given =
+              common?.(view) ?? (yield* answer({ ...asked, view: { ...view, now }, fields }))
             const response = HttpServerResponse.isHttpServerResponse(given) ? given : html(given)
             return HttpServerResponse.setHeader(
               response,
@@ -235,6 +324,23 @@ export const signedPage =
         )
       }).pipe(Effect.catch((error: unknown) => shown(surface, error)))
     })
+  }
+
+/** A page for somebody who is signed in; whoever is not is sent to where one does. */
+export const signedPage = <E, R>(
+  answer: (asked: Asked) => Effect.Effect<Html | HttpServerResponse.HttpServerResponse, E, R>
+) => signed(answer, () => () => Effect.undefined)
+
+/**
+ * The same of a page that is followed: many ask for it again when it has changed, and those who may do the same get it made once.
+ * It shows nothing of the principal but its rights.
+ */
+export const followedPage = <E, R>(answer: (asked: Asked) => Effect.Effect<Html, E, R>) =>
+  signed(answer, (surface) => {
+    const shared = makeShared(surface)
+    return (asked) =>
+      asked.request.headers["hx-request"] === undefined ? Effect.undefined : shared(asked, answer)
+  })
 
 /** Performs an operation as the one who is signed in. */
 export const perform = <O extends Operation, E, R>(

@@ -33,8 +33,8 @@ import { rootFrame } from "../../src/value/Ids.ts"
 import { boundedPage } from "../../src/value/Pages.ts"
 import { pageOf, serve } from "./Served.ts"
 
-/** The number of entries that are folded at a time, so that a run's whole journal is never in memory. */
-const fold_page = 50
+/** The number of entries that are folded at a time, and fewer where they are long: a run's whole journal is never in memory. */
+const fold_page = 500
 
 /** The maximum number of calls whose outcome is unknown in one response. */
 const unknown_max = 500

@@ -294,6 +294,9 @@ const lacking = (by: Principal, right: AnyRight, isMeant: IsMeant): NotEntitled 
   return new NotEntitled({ principal: by.id, needs })
 }
 
+/** Whether the principal has the right, at least with the reach `own`. */
+export const hasRight = (by: Principal, right: AnyRight): boolean => has(by, right, any)
+
 /** The error if the principal may not use the right; undefined = it has the right, at least with the reach `own`. */
 export const rightRefusal = (by: Principal, right: AnyRight): NotEntitled | undefined =>
   has(by, right, any) ? undefined : lacking(by, right, any)

@@ -38,14 +38,17 @@ export const everyItem = Effect.fnUntraced(function* <A, E, R>(
   return items
 })
 
-/** The number of rows in one read, and so the number of rows by which a page can exceed its size bound. */
-const read_max = 16
+/** The rows in the first read, and the most in a later one: by so many rows a page can exceed its size bound. */
+const read_first = 16
+const read_max = 128
+/** A read of more UTF-16 units of JSON is followed by one of half as many rows, and any other by one of twice as many. */
+const read_units = 1_000_000
 /** The size in UTF-16 units of JSON at which a page is full. */
 const units_max = 8_000_000
 
 /** How a page is read. */
 interface Reading<A> {
-  /** The rows in one read: as many as may be in memory beside a full page. Absent = 16. */
+  /** The rows in each read: as many as may be in memory beside a full page. Absent = as many as they are short. */
   readonly read_max?: number
   /** Which of the rows are items. Absent = all. */
   readonly keeps?: (row: A) => boolean
@@ -60,14 +63,16 @@ interface Reading<A> {
 export const boundedPage = Effect.fnUntraced(function* <A, E>(
   limit: number,
   read: (last: A | undefined, limit: number) => Effect.Effect<ReadonlyArray<A>, E>,
-  { keeps, looked_max = Infinity, read_max: most = read_max }: Reading<A> = {}
+  { keeps, looked_max = Infinity, read_max: given }: Reading<A> = {}
 ) {
   const items: Array<A> = []
   let last: A | undefined
   let looked = 0
   let units = 0
+  let most = given ?? read_first
   while (items.length < limit && looked < looked_max) {
     const wanted = keeps === undefined ? Math.min(most, limit - items.length) : most
+    const before = units
     const rows = yield* read(last, wanted)
     for (const row of rows) {
       last = row
@@ -77,6 +82,9 @@ export const boundedPage = Effect.fnUntraced(function* <A, E>(
       if (units > units_max || items.length >= limit) return { items, last }
     }
     if (rows.length < wanted) return { items, last: undefined }
+    if (given !== undefined) continue
+    const isLong = units - before > read_units
+    most = isLong ? Math.max(1, Math.floor(most / 2)) : Math.min(read_max, most * 2)
   }
   return { items, last }
 })

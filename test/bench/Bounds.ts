@@ -293,6 +293,19 @@ export const bounds = {
     ambition: 3,
     measured: ["22x *"]
   },
+  followers: {
+    ...most,
+    work: "200 open consoles of 20 runs with 200 events a second, against as many event streams, CPU of the service: PostgreSQL",
+    promise: 6,
+    ambition: 1.3,
+    measured: ["3.3x *"]
+  },
+  followersHeap: {
+    ...most,
+    work: "the same, heap after 20 s, against before",
+    promise: 1.5,
+    measured: ["1.08x *"]
+  },
   resolve: {
     ...most,
     unit: " ms",

@@ -20,6 +20,7 @@ const variants: Readonly<Record<string, () => Promise<unknown>>> = {
   answers: () => import("./AnswersVariants.ts"),
   recall: () => import("./RecallVariants.ts"),
   console: () => import("./ConsolePagesVariants.ts"),
+  followers: () => import("./FollowersVariants.ts"),
   recovery: () => import("./RecoveryVariants.ts"),
   resume: () => import("./ResumeVariants.ts"),
   memory: () => import("./MemoryVariants.ts"),

@@ -17,6 +17,7 @@ export const rows: Readonly<Record<string, () => Promise<{ readonly row: Row }>>
   answers: () => import("./Answers.ts"),
   recall: () => import("./Recall.ts"),
   console: () => import("./ConsolePages.ts"),
+  followers: () => import("./Followers.ts"),
   recovery: () => import("./Recovery.ts"),
   resume: () => import("./Resume.ts"),
   leak: () => import("./Leak.ts"),

@@ -47,9 +47,11 @@ const billing = agent({
 /** Whose tokens the console knows, each by the name of its principal. */
 export const tokens = {
   olga: { roles: ["operator"], tenant },
+  otto: { roles: ["operator"], tenant },
   vera: { roles: ["viewer"], tenant },
   boss: { roles: ["approver"], tenant },
   other: { roles: ["admin"], tenant: "elsewhere" },
+  cora: { roles: ["operator"], tenant: "elsewhere" },
   ada: { roles: ["customer"], tenant },
   feed: { roles: ["publisher"], tenant }
 } as const

@@ -1,4 +1,7 @@
 /** The streams that pages of the console follow: who gets them, what they tell, and when they end. */
+import { once } from "node:events"
+import type { AddressInfo, Socket } from "node:net"
+import { connect, createServer } from "node:net"
 import { Schema } from "effect"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { agent, tool } from "troupe"
@@ -31,7 +34,7 @@ const keep = tool(
 describe("what pages follow", () => {
   let troupe: Awaited<ReturnType<typeof shop>>
   beforeAll(async () => {
-    troupe = await shop({ http: { ...http, settings: { heartbeat_ms: 50 } } })
+    troupe = await shop({ http: { ...http, settings: { heartbeat_ms: 400 } } })
   })
   afterAll(() => troupe.stop())
 
@@ -91,7 +94,7 @@ describe("what pages follow", () => {
       const told = await stream.until(`id: ${/after=(.+)/.exec(before)?.[1]}\n`)
       assert.strictEqual(told.split("event: news").length, 3)
       await stream.leave()
-      assert.notInclude(await elsewhere.beats(60), "news")
+      assert.notInclude(await elsewhere.beats(4), "news")
       await elsewhere.leave()
     }
     assert.strictEqual((await follow(olga, "of=runs")).status, 404)
@@ -198,6 +201,101 @@ describe("what pages follow", () => {
       break
     }
     await Promise.all(streams.map(({ leave }) => leave()))
+  })
+
+  it("is made for several sessions at once, and has of each nothing that is another's", async () => {
+    const { id, run } = await asked()
+    const names = ["olga", "olga", "otto", "vera", "boss", "cora"] as const
+    const people = await Promise.all(
+      names.map(async (name) => {
+        const browser = await signedIn(troupe, name)
+        return { name, browser, key: await browser.formKey() }
+      })
+    )
+    const keys = people.map(({ key }) => key)
+    assert.strictEqual(new Set(keys).size, names.length)
+    for (const path of ["/console", "/console/inbox", `/console/runs/${run}`]) {
+      const pages = await Promise.all(
+        people.map(async ({ browser, key, name }) => {
+          const answer = await browser.request(path, { headers: { "hx-request": "true" } })
+          const policy = answer.headers.get("content-security-policy") ?? ""
+          const nonce = /'nonce-([0-9a-f]+)'/.exec(policy)?.[1] ?? `none of ${name}`
+          return { name, key, nonce, text: await answer.text(), status: answer.status }
+        })
+      )
+      assert.strictEqual(new Set(pages.map(({ nonce }) => nonce)).size, names.length)
+      for (const { key, name, nonce, status, text } of pages) {
+        const isOther = name === "cora"
+        assert.strictEqual(status, isOther && path.includes(run) ? 404 : 200)
+        assert.strictEqual(text.includes(id) || text.includes("Waits for a person"), !isOther, path)
+        for (const each of pages) {
+          if (each.key !== key) assert.notInclude(text, each.key)
+          if (each.nonce !== nonce) assert.notInclude(text, each.nonce)
+          assert.notInclude(text, `<b>${each.name}</b>`)
+        }
+        if (isOther) continue
+        assert.include(text, `hx-nonce="${nonce}"`)
+        assert.strictEqual(
+          text.includes(`value="${key}"`),
+          path.includes(run) && (name === "olga" || name === "otto"),
+          `${name} ${path}`
+        )
+      }
+    }
+  })
+
+  it("gives the place of a connection back that is gone without a word, and has sent it little", async () => {
+    const desk = await shop({ http: { ...http, settings: { heartbeat_ms: 50 } } })
+    const sockets = new Set<Socket>()
+    const unread = new Set<Socket>()
+    let received = 0
+    // What the service sends is not read, and nobody closes anything.
+    const between = createServer((client) => {
+      const { port } = new URL(desk.url ?? "")
+      const service = connect(Number(port), "127.0.0.1")
+      for (const each of [client, service]) sockets.add(each.on("error", () => {}))
+      client.pipe(service, { end: false })
+      service.once("data", (head: Buffer) => {
+        client.write(head)
+        unread.add(service.pause())
+      })
+    })
+    try {
+      await new Promise<void>((ready) => between.listen(0, "127.0.0.1", ready))
+      const { port } = between.address() as AddressInfo
+      const olga = await signedIn(desk, "olga")
+      const query = "of=inbox&after=none"
+      for (let n = 0; n < 4; n++) {
+        const client = connect(port, "127.0.0.1").on("error", () => {})
+        sockets.add(client)
+        client.write(
+          `GET /console/live?${query} HTTP/1.1\r\nHost: localhost\r\nCookie: ${olga.cookie}\r\n\r\n`
+        )
+        const [head] = (await once(client, "data")) as [Buffer]
+        assert.include(head.toString(), "HTTP/1.1 200")
+      }
+      assert.strictEqual((await follow(olga, query)).status, 429)
+      // Twenty heartbeats are a second.
+      for (;;) {
+        const next = await follow(olga, query)
+        if (next.status === 429) continue
+        await reading(next).leave()
+        break
+      }
+      assert.strictEqual(unread.size, 4)
+      await Promise.all(
+        [...unread].map((socket) => {
+          const ended = once(socket, "end")
+          socket.on("data", (part: Buffer) => void (received += part.length)).resume()
+          return ended
+        })
+      )
+      assert.isBelow(received, 4 * 2_000)
+    } finally {
+      for (const socket of sockets) socket.destroy()
+      between.close()
+      await desk.stop()
+    }
   })
 
   it("has its scripts from the service itself", async () => {

@@ -89,6 +89,24 @@ describe("a page with a bound", () => {
     })
   )
 
+  it.effect(
+    "is read in more rows at a time while they are short, and in fewer once they are long",
+    () =>
+      Effect.gen(function* () {
+        const asked: Array<number> = []
+        const rowsOf = (units: number) => (_: string | undefined, most: number) => {
+          asked.push(most)
+          return Effect.succeed(Array.from({ length: most }, () => "x".repeat(units)))
+        }
+        yield* boundedPage<string, never>(500, rowsOf(1))
+        assert.deepEqual(asked.splice(0), [16, 32, 64, 128, 128, 128, 4])
+        yield* boundedPage<string, never>(500, rowsOf(300_000))
+        assert.deepEqual(asked.splice(0), [16, 8, 4])
+        yield* boundedPage<string, never>(500, rowsOf(1), { read_max: 500 })
+        assert.deepEqual(asked, [500])
+      })
+  )
+
   it.effect("ends where what it looked at is too large, whatever it keeps of it", () =>
     Effect.gen(function* () {
       const large = "x".repeat(1_000_000)

@@ -106,7 +106,7 @@ const counterOf = (sent: string, status: number): Metric.Metric<number, unknown>
 }
 
 /** What a page says itself, because it is shown to people. */
-const own = ["cache-control", "content-security-policy", "referrer-policy"] as const
+const own = ["cache-control", "referrer-policy"] as const
 
 /**
  * Adds the headers that every response has. No response may be cached, because the next client may have to see something else; a page
@@ -121,7 +121,9 @@ const dress = (
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cache-control": "no-store",
-    "content-security-policy": contentPolicy(response),
+    // That of a page with scripts is made of its text.
+    "content-security-policy":
+      response.headers["content-security-policy"] ?? contentPolicy(response),
     "x-correlation-id": correlation_id
   }
   for (const name of own) {
