@@ -34,7 +34,7 @@ export interface DeadLetterQuery {
   readonly limit: number
 }
 
-/** Messages of one topic that wait to be delivered, without what they tell. */
+/** Messages of one topic that wait to be delivered, or are dead letters that nobody settled, without what they tell. */
 export interface Undelivered {
   /** Their topic. */
   readonly topic: string
@@ -42,7 +42,7 @@ export interface Undelivered {
   readonly count: number
   /** How many of them failed before. */
   readonly failed: number
-  /** When the oldest was written, in ms since 1970. */
+  /** When the oldest was written or, of dead letters, became one, in ms since 1970. */
   readonly oldest_at: number
   /** The last failure of any of them. Absent = none has failed. */
   readonly last_failure?: DeliveryFailure | undefined
@@ -56,8 +56,14 @@ export class OutboxReader extends Context.Service<
     deadLetters(query: DeadLetterQuery): Effect.Effect<ReadonlyArray<DeadLetter>, StoreError>
     /** The ids of the letters that match, in the same order; here the limit is at most 10,001. */
     matching(query: DeadLetterQuery): Effect.Effect<ReadonlyArray<MessageId>, StoreError>
-    /** What of a tenant waits to be delivered, by topic: of any 1,001 messages, so that more than 1,000 tell that there are more. */
-    undelivered(tenant: Tenant): Effect.Effect<ReadonlyArray<Undelivered>, StoreError>
+    /**
+     * What of a tenant waits to be delivered, by topic: of any 1,001 messages, so that more than 1,000 tell that there are more. With
+     * `dead` the same of dead letters, the newest 1,001.
+     */
+    undelivered(
+      tenant: Tenant,
+      which?: "waiting" | "dead"
+    ): Effect.Effect<ReadonlyArray<Undelivered>, StoreError>
     /** One letter. Fails with DeadLetterNotFound if the tenant has none with this id. */
     deadLetter(
       tenant: Tenant,

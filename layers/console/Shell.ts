@@ -54,7 +54,9 @@ const governs = [
 /** Each with the right that it needs; who lacks it has no link. */
 const administers = [
   ["/tokens", "Access tokens", "issueTokens"],
-  ["/erasures", "Erasures", "erase"]
+  ["/erasures", "Erasures", "erase"],
+  ["/channels", "Channels", "inspect"],
+  ["/settings", "Settings", "administer"]
 ] as const
 
 /** The path of one of the pages in the menu. */

@@ -235,3 +235,77 @@ export const checksPage = (view: View, { findings, level }: Checks, line: string
     ),
     apiPart(line)
   )
+
+type Deliveries = OutputOf<typeof StandingOperations.deliveries>["items"]
+type Settings = OutputOf<typeof StandingOperations.settings>["items"]
+
+/** What is delivered, by topic: channels, webhooks, and what features deliver. */
+export const channelsPage = (view: View, items: Deliveries, line: string): Html => {
+  const { now, path } = view
+  return page(
+    view,
+    { title: "Channels", current: "/channels" },
+    items.length === 0
+      ? emptyList(
+          "Nothing is delivered here.",
+          "Channels, webhooks and what features deliver would stand here, with what waits."
+        )
+      : table(
+          ["Topic", "Last failure", "Wait", "Failed before", "Oldest", "Dead letters"],
+          items.map((each) => {
+            const { dead, delivered_here, failed, failed_at, failure, oldest_at, topic, waiting } =
+              each
+            return row(
+              2,
+              [
+                cutText(topic, 200),
+                !delivered_here &&
+                  element("p", { class: "small quiet" }, "no handler in this process")
+              ],
+              failed_at !== undefined && [
+                element("span", { class: "tag bad" }, failure ?? "other"),
+                " ",
+                moment(failed_at, now)
+              ],
+              counted(waiting),
+              counted(failed),
+              oldest_at !== undefined && moment(oldest_at, now),
+              dead > 0 ? element("a", { href: `${path}/dead-letters` }, counted(dead)) : "0"
+            )
+          }),
+          2
+        ),
+    apiPart(line)
+  )
+}
+
+const settingText = ({ name, value }: Settings[number]): string => {
+  if (typeof value === "boolean") return value ? "on" : "off"
+  if (typeof value === "string") return value
+  const exact = value.toLocaleString("en")
+  return name.endsWith("_ms") && value >= 1_000 ? `${exact} (${duration(value)})` : exact
+}
+
+/** How the process that answers was started. */
+export const settingsPage = (view: View, items: Settings, line: string): Html =>
+  page(
+    view,
+    { title: "Settings", current: "/settings" },
+    element(
+      "section",
+      { class: "group" },
+      element(
+        "p",
+        { class: "quiet" },
+        "Of the process that answers, for all tenants: numbers, words and switches. What is not listed has its default."
+      ),
+      items.length === 0
+        ? emptyList("Nothing is known of the start.", "Its settings would stand here.")
+        : table(
+            ["Setting", "Value"],
+            items.map((each) => row(1, each.name, settingText(each))),
+            1
+          )
+    ),
+    apiPart(line)
+  )

@@ -5,7 +5,7 @@ import { operations } from "../service/ServiceOperations.ts"
 import { apiLine } from "./ApiLine.ts"
 import type { Page } from "./SignedPages.ts"
 import { perform, signedPage } from "./SignedPages.ts"
-import { checksPage, processesPage } from "./StandingPages.ts"
+import { channelsPage, checksPage, processesPage, settingsPage } from "./StandingPages.ts"
 
 const processes = signedPage((asked) =>
   Effect.map(perform(operations.processes, {}, asked), (found) =>
@@ -19,8 +19,22 @@ const checks = signedPage((asked) =>
   )
 )
 
-/** Who works on runs, what waits, and what an examination finds. */
+const channels = signedPage((asked) =>
+  Effect.map(perform(operations.deliveries, {}, asked), ({ items }) =>
+    channelsPage(asked.view, items, apiLine(asked, StandingOperations.deliveries, {}))
+  )
+)
+
+const settings = signedPage((asked) =>
+  Effect.map(perform(operations.settings, {}, asked), ({ items }) =>
+    settingsPage(asked.view, items, apiLine(asked, StandingOperations.settings, {}))
+  )
+)
+
+/** Who works on runs, what waits, what an examination finds, and how the process was started. */
 export const standing: ReadonlyArray<Page> = [
   { method: "GET", path: "/console/processes", answer: processes },
-  { method: "GET", path: "/console/checks", answer: checks }
+  { method: "GET", path: "/console/checks", answer: checks },
+  { method: "GET", path: "/console/channels", answer: channels },
+  { method: "GET", path: "/console/settings", answer: settings }
 ]

@@ -8,7 +8,11 @@ import { OutboxReader } from "../../services/OutboxReader.ts"
 import type { DeadLetterResolution } from "../../services/OutboxReplayer.ts"
 import { OutboxReplayer } from "../../services/OutboxReplayer.ts"
 import { dispatched_topic } from "../../services/TaskStore.ts"
-import type { DeadLetter, DeadLetterStatus } from "../../src/delivery/OutboxMessage.ts"
+import type {
+  DeadLetter,
+  DeadLetterStatus,
+  DeliveryFailure
+} from "../../src/delivery/OutboxMessage.ts"
 import { DeadLetterNotFound, DeadLetterResolved } from "../../src/delivery/OutboxMessage.ts"
 import { bulk_max, counted_max } from "../../src/operation/Page.ts"
 import type { RunId, Tenant } from "../../src/value/Ids.ts"
@@ -47,14 +51,34 @@ const found = (store: Store, query: DeadLetterQuery, most: number): ReadonlyArra
     .filter((letter) => matches(letter, query))
     .slice(0, Math.min(query.limit, most))
 
-/** What of a tenant waits, by topic. */
-const undelivered = (store: Store, tenant: Tenant): ReadonlyArray<Undelivered> => {
+/** What is counted of a message. */
+interface Counted {
+  readonly tenant: Tenant
+  readonly topic: string
+  readonly at: number
+  readonly failures: ReadonlyArray<DeliveryFailure>
+}
+
+function* waiting({ messages }: Store): Iterable<Counted> {
+  for (const { failures, message } of messages.values()) {
+    yield { ...message, at: message.created_at, failures }
+  }
+}
+
+function* dead(store: Store): Iterable<Counted> {
+  for (const { letter } of [...store.dead.values()].reverse()) {
+    const { dead_at: at, handler_name: topic, status } = letter
+    if (status === "dead") yield { ...letter, topic, at }
+  }
+}
+
+/** What of a tenant is counted, by topic. */
+const undelivered = (tenant: Tenant, from: Iterable<Counted>): ReadonlyArray<Undelivered> => {
   const found = new Map<string, Undelivered>()
   let left = counted_max + 1
-  for (const { failures, message } of store.messages.values()) {
+  for (const { at, failures, topic, ...message } of from) {
     if (message.tenant !== tenant) continue
     if (left-- === 0) break
-    const { created_at, topic } = message
     const known = found.get(topic)
     const [newest] = [failures.at(-1), known?.last_failure]
       .filter((each) => each !== undefined)
@@ -63,7 +87,7 @@ const undelivered = (store: Store, tenant: Tenant): ReadonlyArray<Undelivered> =
       topic,
       count: (known?.count ?? 0) + 1,
       failed: (known?.failed ?? 0) + Math.min(failures.length, 1),
-      oldest_at: Math.min(known?.oldest_at ?? created_at, created_at),
+      oldest_at: Math.min(known?.oldest_at ?? at, at),
       last_failure: newest
     })
   }
@@ -75,7 +99,8 @@ const reader = Effect.map(EphemeralStore, (store) =>
     deadLetters: (query) => Effect.sync(() => found(store, query, page_max)),
     matching: (query) =>
       Effect.sync(() => found(store, query, matching_max).map(({ event_id }) => event_id)),
-    undelivered: (tenant) => Effect.sync(() => undelivered(store, tenant)),
+    undelivered: (tenant, which = "waiting") =>
+      Effect.sync(() => undelivered(tenant, which === "dead" ? dead(store) : waiting(store))),
     deadLetter: Effect.fn("OutboxReader.deadLetter")(function* (tenant, event_id) {
       const letter = store.dead.get(event_id)?.letter
       if (letter?.tenant !== tenant) return yield* new DeadLetterNotFound({ event_id })

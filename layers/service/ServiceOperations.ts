@@ -17,7 +17,7 @@ import * as Memories from "./MemoryEffects.ts"
 import * as Notices from "./NoticeEffects.ts"
 import * as Quarantine from "./QuarantineEffects.ts"
 import * as Runs from "./RunEffects.ts"
-import { processes } from "./StandingEffects.ts"
+import { deliveries, processes, settings } from "./StandingEffects.ts"
 import * as Tokens from "./TokenEffects.ts"
 import * as Tools from "./ToolEffects.ts"
 
@@ -35,7 +35,7 @@ export const groups = {
   deadLetters: DeadLetters,
   bulk: Bulks,
   killSwitch: KillSwitches,
-  standing: { processes, checks },
+  standing: { processes, checks, deliveries, settings },
   quarantine: Quarantine,
   notices: Notices,
   memories: Memories,

@@ -1,10 +1,12 @@
 /** How a service stands for a tenant: who works on its runs, and what waits. */
 import { Clock, Effect } from "effect"
+import { DeliveryHandlers } from "../../services/DeliveryHandlers.ts"
 import { OutboxReader } from "../../services/OutboxReader.ts"
 import type { OpenRun } from "../../services/RunList.ts"
 import { RunList } from "../../services/RunList.ts"
 import type { Owner } from "../../services/RunOwnership.ts"
 import { RunOwnership } from "../../services/RunOwnership.ts"
+import { StartSettings } from "../../services/StartSettings.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
 import { ToolRegistry } from "../../services/ToolRegistry.ts"
 import { counted_max } from "../../src/operation/Page.ts"
@@ -99,4 +101,40 @@ export const processes = serve(
       queue: queued.map(({ due_at, ...each }) => ({ ...each, ...defined({ due_at }) }))
     }
   })
+)
+
+/** The last failure as a code, which tells no text. */
+const codeOf = (error: string): string =>
+  /\b(?:[45]\d\d|[A-Z][A-Z0-9]{2,31}(?:_[A-Z0-9]{1,32}){0,4})\b/.exec(error)?.[0] ?? "other"
+
+export const deliveries = serve(
+  StandingOperations.deliveries,
+  Effect.fnUntraced(function* (_, { tenant }) {
+    const { byTopic } = yield* DeliveryHandlers
+    const reader = yield* OutboxReader
+    const waits = yield* reader.undelivered(tenant)
+    const dies = yield* reader.undelivered(tenant, "dead")
+    const topics = new Set([...byTopic.keys(), ...[...waits, ...dies].map(({ topic }) => topic)])
+    const items = [...topics].sort().map((topic) => {
+      const waiting = waits.find((each) => each.topic === topic)
+      const dead = dies.find((each) => each.topic === topic)
+      const [last] = [waiting?.last_failure, dead?.last_failure]
+        .filter((each) => each !== undefined)
+        .sort((a, b) => b.at - a.at)
+      return {
+        topic,
+        delivered_here: byTopic.has(topic),
+        waiting: waiting?.count ?? 0,
+        failed: waiting?.failed ?? 0,
+        dead: dead?.count ?? 0,
+        ...defined({ oldest_at: waiting?.oldest_at }),
+        ...(last !== undefined && { failed_at: last.at, failure: codeOf(last.error) })
+      }
+    })
+    return { items }
+  })
+)
+
+export const settings = serve(StandingOperations.settings, () =>
+  Effect.map(StartSettings, (items) => ({ items }))
 )

@@ -111,3 +111,53 @@ export const checks = operation({
   description:
     "As `troupe doctor`, of a service at work: the work is that of the caller's tenant, and what is said of the database names nobody. Changes nothing."
 })
+
+const Delivery = Schema.Struct({
+  /** `channel.slack` for a channel called slack, `webhook.deliver` for webhooks. */
+  topic: Schema.String,
+  /** The process that answers delivers such messages. */
+  delivered_here: Schema.Boolean,
+  /** Messages that wait. */
+  waiting: Count,
+  /** Those of them that failed before. */
+  failed: Count,
+  oldest_at: Schema.optionalKey(Moment),
+  /** Dead letters that nobody has settled. */
+  dead: Count,
+  /** When an attempt last failed, of those that wait or are dead. */
+  failed_at: Schema.optionalKey(Moment),
+  /** Why, as a code: a status such as 503, a name such as ECONNREFUSED, or `other`. Dead letters have the sentence. */
+  failure: Schema.optionalKey(Schema.String)
+})
+
+export const deliveries = operation({
+  id: "deliveries",
+  name: "deliveries",
+  method: "GET",
+  path: "/v1/deliveries",
+  success: Schema.Struct({ items: Schema.Array(Delivery) }),
+  right: "inspect",
+  gives: "items",
+  summary: "What is delivered, by topic: what waits, what failed, and what is dead",
+  description: "Of the caller's tenant; each number is counted to 1,000, and more is said as 1,001."
+})
+
+export const settings = operation({
+  id: "settings",
+  name: "settings",
+  method: "GET",
+  path: "/v1/settings",
+  success: Schema.Struct({
+    items: Schema.Array(
+      Schema.Struct({
+        /** Its place among the options of the start, such as `retention.runs_ms`. */
+        name: Schema.String,
+        value: Schema.Union([Schema.Finite, Schema.Boolean, Schema.String])
+      })
+    )
+  }),
+  right: "administer",
+  gives: "items",
+  summary: "How the process that answers was started: numbers, words and switches",
+  description: "The same for all tenants. Keys, addresses and texts are none of these."
+})

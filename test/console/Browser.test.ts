@@ -263,7 +263,7 @@ describe("every page", () => {
           await troupe.result(fork.id)
           for (const [name, paths] of [
             ["olga", pagesOf(id, run, conversation, fork.id)],
-            ["other", ["/tokens", "/erasures"]]
+            ["other", ["/tokens", "/erasures", "/channels", "/settings"]]
           ] as const) {
             const { close, complaints, page } = await opened(base)
             await page.goto("/console/sign-in")

@@ -16,7 +16,10 @@ const busy = {
       name: "busy",
       deliveries: [
         Effect.succeed([
-          ["post.late", () => Effect.fail(new DeliveryFailed({ message: `refused ${canary}` }))]
+          [
+            "post.late",
+            () => Effect.fail(new DeliveryFailed({ message: `refused ${canary}, 503` }))
+          ]
         ])
       ]
     })
@@ -115,6 +118,14 @@ describe("processes", () => {
       for (const said of ["post.unhandled", "print", "w-1", "under 1 min", "wait for people"]) {
         assert.include(text, said)
       }
+      const [late, unhandled] = (await troupe.deliveries(anna)).filter(({ topic }) =>
+        topic.startsWith("post.")
+      )
+      assert.deepInclude(late, { waiting: 1, failed: 1, dead: 0, failure: "503" })
+      assert.deepInclude(unhandled, { delivered_here: false, waiting: 1, failed: 0 })
+      const channels = (await vera.get("/console/channels")).text
+      assert.include(channels, "no handler in this process")
+      assert.notInclude(channels, "refused")
       // Ids of runs and what messages tell are on other pages.
       for (const hidden of [run, "of the message", "of the call", tokenOf("vera")]) {
         assert.notInclude(text, hidden)

@@ -368,6 +368,12 @@ const undeliveredTests = (it: Vitest.MethodsNonLive<Needs>) => {
         [topic]
       )
       assert.deepStrictEqual(yield* of(Samples.tenant()), [])
+      const letters = yield* OutboxReader.use((reader) => reader.undelivered(tenant, "dead"))
+      const [letter, ...others] = letters
+      assert.deepStrictEqual(others, [])
+      assert.deepInclude(letter, { topic: other, count: 1, failed: 1 })
+      assert.strictEqual(letter?.last_failure?.error, "for good")
+      assert.strictEqual(letter?.last_failure?.at, letter?.oldest_at)
     })
   )
 

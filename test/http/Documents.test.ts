@@ -39,6 +39,8 @@ const routes = [
   "put /v1/kill-switch",
   "get /v1/processes",
   "get /v1/checks",
+  "get /v1/deliveries",
+  "get /v1/settings",
   "get /v1/quarantine",
   "get /v1/quarantine/{id}/events",
   "post /v1/quarantine/{id}/release",

@@ -272,6 +272,9 @@ const routes: Readonly<Record<string, Route>> = {
     // What living processes host.
     asEngine: ["processes"]
   },
+  // The topic of a message that waits.
+  "standing.deliveries": { path: () => "/v1/deliveries", shows: shown },
+  "standing.settings": { path: () => "/v1/settings" },
   "standing.processes": {
     path: () => "/v1/processes",
     // The topic of a message that waits.

@@ -102,6 +102,8 @@ export const cases: Readonly<Record<Name, ReadonlyArray<readonly [input: Input, 
     toolsStopped: [[{}, "value"]],
     processes: [[{}, "value"]],
     checks: [[{}, "value"]],
+    deliveries: [[{}, "value"]],
+    settings: [[{}, "value"]],
     stopTools: [
       [{ on: true }, "value"],
       [{ on: "no" }, "InvalidInput"]

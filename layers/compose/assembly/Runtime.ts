@@ -24,7 +24,7 @@ import type { AuthorizationDesk } from "../../../services/AuthorizationDesk.ts"
 import type { AuthorizationRecords } from "../../../services/AuthorizationRecords.ts"
 import type { BlobStore } from "../../../services/BlobStore.ts"
 import type { ConversationStore } from "../../../services/ConversationStore.ts"
-import type { RoomHandlers } from "../../../services/DeliveryHandlers.ts"
+import type { DeliveryHandlers, RoomHandlers } from "../../../services/DeliveryHandlers.ts"
 import { DeliveryFailed, DeliveryRefused } from "../../../services/DeliveryHandlers.ts"
 import type { IdempotencyKeys } from "../../../services/IdempotencyKeys.ts"
 import type { KillSwitch } from "../../../services/KillSwitch.ts"
@@ -186,7 +186,7 @@ const make = <E, R>(options: Options<E, R>) => {
     Layer.provide(ModelTelemetry.layer)
   )
   const relay = OutboxRelay.layer.pipe(
-    Layer.provide(
+    Layer.provideMerge(
       MergedDeliveryHandlers.layer<E, R | TaskDispatch>(
         taskDeliveries,
         ...(options.deliveries ?? [])
@@ -207,6 +207,7 @@ export const layer = <O extends Options>(
   | AgentRuntime
   | ApprovalDesk
   | AuthorizationDesk
+  | DeliveryHandlers
   | KillSwitch
   | OpenQuestions.OpenQuestions
   | TaskDispatch

@@ -8,7 +8,7 @@ import type { AgentMemories } from "../../../services/AgentMemory.ts"
 import type { AgentRuntime } from "../../../services/AgentRuntime.ts"
 import type { ApprovalDesk } from "../../../services/ApprovalDesk.ts"
 import type { AuthorizationDesk } from "../../../services/AuthorizationDesk.ts"
-import type { RoomHandlers } from "../../../services/DeliveryHandlers.ts"
+import type { DeliveryHandlers, RoomHandlers } from "../../../services/DeliveryHandlers.ts"
 import type { EventIntake } from "../../../services/EventIntake.ts"
 import type { KillSwitch } from "../../../services/KillSwitch.ts"
 import type { McpServers } from "../../../services/McpServers.ts"
@@ -35,6 +35,7 @@ export type Ports =
   | AgentRuntime
   | ApprovalDesk
   | AuthorizationDesk
+  | DeliveryHandlers
   | EventIntake
   | KillSwitch
   | McpServers

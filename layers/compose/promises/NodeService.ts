@@ -258,6 +258,10 @@ export interface NodeService<Contexts = {}> extends HttpMethods {
   readonly processes: Method<typeof StandingOperations.processes>
   /** What an examination finds, as `troupe doctor`: of the database, and of what waits for the tenant. Changes nothing. */
   readonly checks: Method<typeof StandingOperations.checks>
+  /** What is delivered, by topic: what of the tenant waits, has failed or is dead, counted to 1,000, and the last failure's code. */
+  readonly deliveries: Method<typeof StandingOperations.deliveries>
+  /** How this process was started, as far as its values are numbers, words and switches. For admins. */
+  readonly settings: Method<typeof StandingOperations.settings>
   /** For whoever runs the process: stops all tenants' tools, whatever their own switches say, or ends that. Not over HTTP. */
   readonly stopAllTools: (stopped: boolean) => Promise<void>
   /** Runs of the tenant whose journal does not fold, the one found first at the start: 50 per page unless `limit` (to 500) is set. */

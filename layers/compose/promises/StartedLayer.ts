@@ -8,7 +8,6 @@ import { Effect, Layer, Result, Struct } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
 import { withDefaults } from "../../../src/value/PlainObject.ts"
-import type { Guard } from "../../../src/agent/Guard.ts"
 import { graphAgent } from "../../../src/graph/ToolGraph.ts"
 import { inMilliseconds, milliseconds } from "../../../src/value/Times.ts"
 import { DeclaredRoles } from "../../../src/principal/Rights.ts"
@@ -33,6 +32,8 @@ import type { ConsoleSettings } from "../options/CheckedConsole.ts"
 import { checkOptions } from "../options/CheckedOptions.ts"
 import * as Channels from "../assembly/Channels.ts"
 import * as ChannelMethods from "./ChannelMethods.ts"
+import { StartSettings } from "../../../services/StartSettings.ts"
+import { shownSettings } from "../options/ShownSettings.ts"
 import { ApprovalUrl } from "../../service/ApprovalUrl.ts"
 import { checkCustomerAgents } from "../../service/CustomerRules.ts"
 import type { EventOptions } from "../options/ServiceOptions.ts"
@@ -208,14 +209,15 @@ type Built = Runtime.Options<ResolverError, ToolServices>
 
 const accessOf = (
   customer_agents: ReadonlyArray<AgentName>,
-  { approval_url, roles }: Effect.Success<ReturnType<typeof checkOptions>>,
-  guards: ReadonlyArray<Guard> = []
+  { approval_url, http, roles }: Effect.Success<ReturnType<typeof checkOptions>>,
+  options: PlainOptions
 ) =>
   Layer.mergeAll(
     Layer.succeed(CustomerAgents, customer_agents),
     Layer.succeed(DeclaredRoles, roles),
-    Layer.succeed(DeclaredGuards, guards),
-    Layer.succeed(ApprovalUrl, approval_url)
+    Layer.succeed(DeclaredGuards, options.guards ?? []),
+    Layer.succeed(ApprovalUrl, approval_url),
+    Layer.succeed(StartSettings, shownSettings(options, http))
   )
 
 /** Everything that a process runs, made from its options. Fails if an option is wrong. */
@@ -285,7 +287,7 @@ const startedLayer = Effect.fnUntraced(function* (given: Options) {
     Layer.provideMerge(warnWhileBuilding("its store", storesOf(options))),
     Layer.provide(Layer.merge(Stores.fileBounds(options.files), boundsOf(options))),
     Layer.provideMerge(telemetry),
-    Layer.provideMerge(accessOf(customer_agents, checked, options.guards)),
+    Layer.provideMerge(accessOf(customer_agents, checked, options)),
     Layer.provideMerge(Layer.merge(NodeCrypto.layerDigest, SecureRandom.layerWebCrypto))
   )
 })

@@ -105,12 +105,19 @@ const readFailure = Schema.decodeUnknownOption(Schema.fromJsonString(DeliveryFai
 /** The member of a failure's canonical JSON by which the last one of a topic is found. */
 const failed_at = `substring(x.failure FROM '^\\{"at":([0-9]{1,15}),')::int8`
 
-const undelivered = (sql: SqlClient.SqlClient, tenant: Tenant) => sql`
+const waiting = (sql: SqlClient.SqlClient, tenant: Tenant) => sql`
+  SELECT o.topic, o.created_at, o.failures[cardinality(o.failures)] AS failure FROM troupe.outbox o
+  WHERE o.tenant = ${tenant}::text LIMIT ${counted_max + 1}::int4`
+
+const dead = (sql: SqlClient.SqlClient, tenant: Tenant) => sql`
+  SELECT d.handler_name AS topic, d.dead_at AS created_at, d.failures[cardinality(d.failures)] AS failure FROM troupe.dead_letters d
+  WHERE d.tenant = ${tenant}::text AND d.status = ${letterCode("dead")}::int2
+  ORDER BY d.dead_at DESC, d.place DESC LIMIT ${counted_max + 1}::int4`
+
+const undelivered = (sql: SqlClient.SqlClient, from: ReturnType<typeof waiting>) => sql`
   SELECT x.topic, count(*)::int4 AS count, count(x.failure)::int4 AS failed, min(x.created_at)::float8 AS oldest_at,
     (array_agg(x.failure ORDER BY ${sql.literal(failed_at)} DESC NULLS LAST))[1] AS last_failure
-  FROM (SELECT o.topic, o.created_at, o.failures[cardinality(o.failures)] AS failure FROM troupe.outbox o
-    WHERE o.tenant = ${tenant}::text LIMIT ${counted_max + 1}::int4) x
-  GROUP BY x.topic ORDER BY x.topic COLLATE "C"`
+  FROM (${from}) x GROUP BY x.topic ORDER BY x.topic COLLATE "C"`
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -134,8 +141,9 @@ const make = Effect.gen(function* () {
       const rows = yield* decodeIds(yield* reads.of(query.tenant)(found))
       return rows.map(({ event_id }) => event_id)
     }, Effect.mapError(orStoreError)),
-    undelivered: Effect.fn("OutboxReader.undelivered")(function* (tenant) {
-      const rows = yield* decodeUndelivered(yield* reads.of(tenant)(undelivered(sql, tenant)))
+    undelivered: Effect.fn("OutboxReader.undelivered")(function* (tenant, which = "waiting") {
+      const from = which === "dead" ? dead(sql, tenant) : waiting(sql, tenant)
+      const rows = yield* decodeUndelivered(yield* reads.of(tenant)(undelivered(sql, from)))
       return rows.map(({ last_failure, ...row }) => ({
         ...row,
         last_failure: Option.getOrUndefined(readFailure(last_failure))
