@@ -374,6 +374,10 @@ const undeliveredTests = (it: Vitest.MethodsNonLive<Needs>) => {
       assert.deepInclude(letter, { topic: other, count: 1, failed: 1 })
       assert.strictEqual(letter?.last_failure?.error, "for good")
       assert.strictEqual(letter?.last_failure?.at, letter?.oldest_at)
+      const settled = { tenant, event_id: last!.id, ...why }
+      yield* OutboxReplayer.use((replayer) => replayer.discard(settled))
+      const none_dead = OutboxReader.use((reader) => reader.undelivered(tenant, "dead"))
+      assert.deepStrictEqual(yield* none_dead, [])
     })
   )
 
