@@ -213,15 +213,46 @@ const outcomes = [
 /** The shortest time that a picture of days has, in ms: two weeks. */
 const days_min = 1_209_600_000
 
+const units = [
+  ["days", 86_400_000],
+  ["hours", 3_600_000],
+  ["minutes", 60_000]
+] as const
+
+/** The unit in which lengths of time up to this, in ms, are drawn. */
+const unitOf = (longest: number) =>
+  units.find(([, size]) => longest >= size) ?? (["seconds", 1_000] as const)
+
+/** How long half of the questions of a day waited for their answer. */
+const waitPicture = (
+  days: ReadonlyMap<string, ApprovalInsight>,
+  shown: ReadonlyArray<string>
+): Child => {
+  const waits = shown.map((day) => days.get(day)?.wait_median_ms)
+  const [unit, size] = unitOf(Math.max(0, ...waits.map((wait) => wait ?? 0)))
+  return columnChart(
+    `How long half of the questions waited at most, in ${unit}, each day (UTC)`,
+    shown.map((day, at) => {
+      const wait = waits[at]
+      return {
+        name: day.slice(5),
+        says: `${day}: ${wait === undefined ? "none was answered" : `half within ${duration(wait)}`}`,
+        parts: wait === undefined ? [] : [{ kind: "person", value: wait / size }]
+      }
+    })
+  )
+}
+
 const dayPicture = (insights: ReadonlyArray<ApprovalInsight>, now: number): Child => {
   const days = new Map(insights.map((each) => [each.key, each]))
   const [first] = insights
   const from = Math.min(now - days_min, first === undefined ? now : Date.parse(first.key))
+  const shown = daysBetween(from, now)
   return [
     chartLegend(outcomes.map(([, kind, word]) => [kind, word])),
     columnChart(
       "Questions each day (UTC)",
-      daysBetween(from, now).map((day) => {
+      shown.map((day) => {
         const found = days.get(day)
         if (found === undefined) return { name: day.slice(5), says: `${day}: none`, parts: [] }
         const { cancelled, expired, pending } = found
@@ -233,7 +264,8 @@ const dayPicture = (insights: ReadonlyArray<ApprovalInsight>, now: number): Chil
           parts: outcomes.map(([name, kind]) => ({ kind, value: counts[name] }))
         }
       })
-    )
+    ),
+    waitPicture(days, shown)
   ]
 }
 

@@ -1,4 +1,6 @@
 /** Pictures of numbers: drawn to scale, with the numbers behind them, and lists as files. */
+import { Principal } from "troupe"
+import { insightsPage } from "../../layers/console/RegisterPages.ts"
 import { assert, describe, it } from "vitest"
 import { barChart, columnChart, daysBetween } from "../../layers/console/Charts.ts"
 import { documentOf } from "../../layers/console/Html.ts"
@@ -134,6 +136,45 @@ describe("decisions", () => {
       assert.include(text, `<title>${today}: 1 denied, 1 waits, expired or cancelled</title>`)
       assert.strictEqual(text.split(": none</title>").length - 1, 14)
     }))
+})
+
+describe("how long questions waited", () => {
+  const day = 86_400_000
+  const now = Date.parse("2026-11-30T12:00:00Z")
+  const none = { asked: 1, approve: 1, modify: 0, request_revision: 0, deny: 0 }
+  const insight = (key: string, wait_median_ms: number | undefined) => ({
+    ...none,
+    key,
+    expired: 0,
+    cancelled: 0,
+    pending: 0,
+    ...(wait_median_ms === undefined ? undefined : { wait_median_ms })
+  })
+  const drawn = (waits: ReadonlyArray<number | undefined>) => {
+    const principal = new Principal({ id: "vera", tenant: "default", roles: ["viewer"] })
+    const view = { path: "/console", principal, form_key: "k", nonce: "n", now }
+    const items = waits.map((wait, at) =>
+      insight(new Date(now - (waits.length - 1 - at) * day).toISOString().slice(0, 10), wait)
+    )
+    const text = documentOf(insightsPage(view, { items, by: "day", line: "" }))
+    const [, unit] = /waited at most, in (\w+), each day/.exec(text) ?? []
+    const heights = [
+      ...text.matchAll(/<title>[^<]*half within [^<]*<\/title>(?:<rect[^>]*>(?:<\/rect>)?){2}/g)
+    ].map(([column]) => Number(/height="([\d.]+)"[^>]*class="person"/.exec(column)?.[1]))
+    return { unit, heights, text }
+  }
+
+  it("is drawn to scale by day, in the unit of the longest wait", () => {
+    const { heights, text, unit } = drawn([3_600_000, undefined, 7_200_000])
+    assert.strictEqual(unit, "hours")
+    assert.lengthOf(heights, 2)
+    assert.closeTo((heights[1] ?? 0) / (heights[0] ?? 1), 2, 0.01)
+    assert.include(text, "2026-11-30: half within 2 h")
+    assert.include(text, "2026-11-29: none was answered")
+    assert.strictEqual(drawn([5_000]).unit, "seconds")
+    assert.strictEqual(drawn([90_000]).unit, "minutes")
+    assert.strictEqual(drawn([3 * day]).unit, "days")
+  })
 })
 
 describe("lists as files", () => {
