@@ -17,6 +17,8 @@ import { decoded, nothingHere, page_max, perform, queryOf, signedPage, to } from
 
 /** The days of a year, and more: all of the longest time that the page of costs offers. */
 const days_max = 400
+/** Two weeks: the time of the picture of calls, in ms. */
+const times_ms = 1_209_600_000
 
 const agents = signedPage((asked) =>
   Effect.map(perform(operations.agents, {}, asked), ({ items }) =>
@@ -86,7 +88,11 @@ const tools = signedPage(
       ? yield* perform(operations.mcpServers, {}, asked)
       : undefined
     const { items: offers } = yield* perform(operations.workerTools, {}, asked)
+    const from = asked.view.now - times_ms
+    const byDay = yield* perform(operations.toolTimes, { by: "day", from }, asked)
+    const byTool = yield* perform(operations.toolTimes, {}, asked)
     return toolsPage(asked.view, {
+      times: { byTool, byDay, from },
       offers,
       tools: items,
       servers: servers?.items,

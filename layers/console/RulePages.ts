@@ -8,6 +8,8 @@ import { cutText } from "../../src/value/CutText.ts"
 import { apiPart } from "./ApiLine.ts"
 import type { Child, Html } from "./Html.ts"
 import { element } from "./Html.ts"
+import type { CallTimes } from "./TimePages.ts"
+import { timesPart } from "./TimePages.ts"
 import type { View } from "./Shell.ts"
 import { emptyList, fact, page, table } from "./Shell.ts"
 import { duration } from "./Words.ts"
@@ -249,8 +251,10 @@ export const toolsPage = (
     line,
     offers,
     servers,
+    times,
     tools
   }: Shown & {
+    readonly times: CallTimes
     readonly tools: ReadonlyArray<Tool>
     readonly servers?: ReadonlyArray<McpServerStatus> | undefined
     /** What workers offer to run, from other processes too. */
@@ -266,6 +270,7 @@ export const toolsPage = (
           ["Tool", "Does", "Calls", "Who decides", "Once", "If its outcome is lost", "Agents"],
           tools.map(toolRow)
         ),
+    timesPart(view, times),
     offers.length > 0 && [
       element("h2", { class: "more" }, "Offered by workers"),
       bounded(["Tool", "Does", "State"], offers.map(offerRow))

@@ -3,9 +3,11 @@
  * anything could be accepted.
  */
 import type { Schema } from "effect"
-import { Effect, Option, Result } from "effect"
+import { Clock, Effect, Option, Result } from "effect"
 import { Digest } from "effect/crypto"
 import { AgentDirectory } from "../../services/AgentDirectory.ts"
+import type { CallTiming } from "../../services/CallRecords.ts"
+import { CallRecords } from "../../services/CallRecords.ts"
 import { McpServers } from "../../services/McpServers.ts"
 import { PermissionPolicy } from "../../services/PermissionPolicy.ts"
 import { RunList } from "../../services/RunList.ts"
@@ -27,6 +29,8 @@ import { recordingOf } from "../../src/replay/Recording.ts"
 import type { RunItem } from "../../src/run/RunItem.ts"
 import { limit_default } from "../../src/operation/Page.ts"
 import { discoverOffers } from "../../src/queue/ToolOffer.ts"
+import type { EndedAs } from "../../src/tool/CallRecord.ts"
+import { dayOf } from "../../src/value/Times.ts"
 import { isDispatched, onLossOf } from "../../src/tool/ToolSpec.ts"
 import type { RunId, Tenant } from "../../src/value/Ids.ts"
 import { boundedPage } from "../../src/value/Pages.ts"
@@ -151,6 +155,48 @@ export const tryPolicy = serve(
       })),
       left_out,
       ...defined({ next_after: page.last?.id })
+    }
+  })
+)
+
+const day_ms = 86_400_000
+/** The calls of one look. */
+const timings_max = 2_000
+
+/** The time that this share of the calls did not exceed. */
+const within = (timings: ReadonlyArray<CallTiming>, share: number): number | undefined => {
+  const sorted = timings.toSorted((a, b) => a.took_ms - b.took_ms)
+  let left = Math.ceil(sorted.reduce((sum, { count }) => sum + count, 0) * share)
+  return sorted.find(({ count }) => (left -= count) <= 0)?.took_ms
+}
+
+const sumOf = (timings: ReadonlyArray<CallTiming>, ended_as?: EndedAs): number =>
+  timings.reduce(
+    (sum, each) => sum + (ended_as === undefined || each.ended_as === ended_as ? each.count : 0),
+    0
+  )
+
+export const times = serve(
+  ToolOperations.times,
+  Effect.fnUntraced(function* ({ by = "tool", from }, { tenant }) {
+    const since = from ?? (yield* Clock.currentTimeMillis) - day_ms
+    const found = yield* CallRecords.use((records) => records.timings(tenant, since, timings_max))
+    const groups = Map.groupBy(found, ({ ended_at, tool_name }) =>
+      by === "day" ? dayOf(ended_at) : tool_name
+    )
+    const items = Array.from(groups, ([key, all]) => {
+      const ran = all.filter(({ ended_as }) => ended_as !== "refused")
+      return {
+        key,
+        calls: sumOf(ran),
+        failed: sumOf(ran, "failed"),
+        refused: sumOf(all, "refused"),
+        ...defined({ median_ms: within(ran, 0.5), slow_ms: within(ran, 0.95) })
+      }
+    })
+    return {
+      items: items.sort((a, b) => (by === "tool" && b.calls - a.calls) || (a.key < b.key ? -1 : 1)),
+      ...(sumOf(found) === timings_max && { is_cut: true as const })
     }
   })
 )

@@ -4,13 +4,25 @@
 import { Effect, Layer } from "effect"
 import { CallRecords } from "../../services/CallRecords.ts"
 import { Rows } from "../../services/Rows.ts"
-import { CallRecord } from "../../src/tool/CallRecord.ts"
+import { CallRecord, EndedAs, endedAs } from "../../src/tool/CallRecord.ts"
 import { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import { RunId, Tenant } from "../../src/value/Ids.ts"
 import type { Stored } from "./TypedRows.ts"
-import { hidden, int8, json, place, said, table, tableRows, text, uuid } from "./TypedRows.ts"
+import {
+  hidden,
+  int8,
+  json,
+  oneOf,
+  place,
+  said,
+  table,
+  tableRows,
+  text,
+  uuid
+} from "./TypedRows.ts"
 
 const page_max = 500
+const timings_max = 2_000
 
 /** Names come from models and may contain any character. */
 export const callRecords = table({
@@ -25,6 +37,8 @@ export const callRecords = table({
     run_id: hidden(uuid(RunId)),
     tool_name: hidden(said),
     ended_at: int8,
+    took_ms: int8,
+    ended_as: oneOf(EndedAs),
     record: json(CallRecord)
   },
   erased: { removed: ["record"] },
@@ -42,8 +56,9 @@ const make = Effect.map(Rows, (driver) => {
       Effect.asVoid(
         rows.add(
           records.map((record) => {
-            const { ended_at, key, run_id, tenant, tool_name } = record
-            return { key, tenant, run_id, tool_name, ended_at, record }
+            const { duration_ms: took_ms, ended_at, key, run_id, tenant, tool_name } = record
+            const ended_as = endedAs(record)
+            return { key, tenant, run_id, tool_name, ended_at, took_ms, ended_as, record }
           })
         )
       ),
@@ -66,6 +81,17 @@ const make = Effect.map(Rows, (driver) => {
           limit: Math.min(limit, page_max)
         }),
         recordsOf
+      ),
+    // Only these cells are read: a record may be long.
+    timings: (tenant, from, limit) =>
+      rows.counts(
+        {
+          where: { tenant, ended_at: [">=", from] },
+          order: ["ended_at", "place"],
+          descends: true,
+          limit: Math.max(0, Math.min(limit, timings_max))
+        },
+        ["tool_name", "ended_at", "took_ms", "ended_as"]
       ),
     forget: (tenant, before) => rows.remove({ where: { tenant, ended_at: ["<", before] } })
   })

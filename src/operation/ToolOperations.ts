@@ -139,6 +139,43 @@ export const tryPolicy = operation({
     "Nothing runs and nothing is changed. Forks are left out, whose calls nobody made. A policy is judged with today's tools."
 })
 
+/** The calls of a tool or of a day. */
+const Times = Schema.Struct({
+  /** The tool's name as models call it, or a day in UTC such as `2026-11-30`. */
+  key: Schema.String,
+  /** Calls whose body ran, with those that were tried again. */
+  calls: Schema.Int,
+  failed: Schema.Int,
+  /** Calls that were refused, have expired or were left. */
+  refused: Schema.Int,
+  /** Half of the calls took no longer, in ms. Absent = none ran. */
+  median_ms: Schema.optionalKey(Schema.Int),
+  /** Of twenty calls, nineteen took no longer. */
+  slow_ms: Schema.optionalKey(Schema.Int)
+}).annotate({ identifier: "ToolTimes" })
+
+export const times = operation({
+  id: "times",
+  name: "toolTimes",
+  method: "GET",
+  path: "/v1/tool-times",
+  query: Schema.Struct({
+    /** Absent = `tool`. */
+    by: Schema.optionalKey(Schema.Literals(["tool", "day"])),
+    /** Only calls that ended at or after this, in ms since 1970. Absent = a day ago. */
+    from: Schema.optionalKey(Moment)
+  }),
+  success: Schema.Struct({
+    items: Schema.Array(Times),
+    /** Present = there are older ones, which were not looked at. */
+    is_cut: Schema.optionalKey(Schema.Literal(true))
+  }),
+  right: "inspect",
+  summary:
+    "How many of the last 2,000 recorded calls failed, and how long they took, by tool or day",
+  description: "Calls are recorded where the service was started with `observe: { record: true }`."
+})
+
 export const workers = operation({
   id: "workers",
   name: "workerTools",

@@ -117,6 +117,17 @@ export const CallRecord = Schema.Struct({
 })
 export interface CallRecord extends Schema.Schema.Type<typeof CallRecord> {}
 
+/** How a call ended: its body was run and gave a value or failed, also where it was tried again, or it was refused or left. */
+export const EndedAs = Schema.Literals(["done", "failed", "refused"])
+export type EndedAs = typeof EndedAs.Type
+
+export const endedAs = ({ outcome }: Pick<CallRecord, "outcome">): EndedAs =>
+  outcome === undefined || outcome._tag === "Failed"
+    ? "failed"
+    : errorClassOf(outcome) === null
+      ? "done"
+      : "refused"
+
 /** The key of a record of a call. */
 export const recordKey = (call_id: string, timestamp_ns: bigint): string =>
   `${call_id}.${timestamp_ns}`

@@ -232,6 +232,11 @@ describe("tools", () => {
       documentOf(
         toolsPage(view, {
           line: "",
+          times: {
+            byTool: { items: [{ key: hostile, calls: 2, failed: 1, refused: 0, median_ms: 5 }] },
+            byDay: { items: [{ key: "2026-11-30", calls: 2, failed: 1, refused: 0 }] },
+            from: 0
+          },
           tools: [],
           offers: [
             { name: hostile, description: hostile, provider: "worker", available: false },

@@ -47,6 +47,54 @@ export const callRecordsTests = (it: Vitest.MethodsNonLive<CallRecords>): void =
     })
   )
 
+  it.effect("says how the newest calls went, of one tenant and from a moment on", () =>
+    Effect.gen(function* () {
+      const records = yield* CallRecords
+      const [tenant, run] = [newTenant(), newRun()]
+      const error = {
+        class: "ToolTerminalError",
+        kind: "external",
+        reason: "AWAY",
+        message: "away"
+      } as const
+      const failed = { _tag: "Failed", error } as const
+      const denied = { _tag: "Denied", by: "olga", reason: "no" } as const
+      const { outcome: _none, ...bare } = recordOf(tenant, run, 4, { duration_ms: 40 })
+      yield* records.store([
+        recordOf(tenant, run, 1),
+        recordOf(tenant, run, 2, { outcome: failed, duration_ms: 5_000 }),
+        recordOf(tenant, run, 3, { outcome: denied as never, tool_name: "other" }),
+        { ...bare, retried: error },
+        { ...recordOf(tenant, run, 5), ended_at: 1_700_000_000_011 },
+        recordOf(newTenant(), newRun(), 6)
+      ])
+      const of = (from: number, limit = 2_000) =>
+        Effect.map(records.timings(tenant, from, limit), (all) =>
+          all
+            .map((each) => [
+              each.ended_at - 1_700_000_000_000,
+              each.took_ms,
+              each.ended_as,
+              each.count
+            ])
+            .sort((a, b) => Number(a[0]) - Number(b[0]))
+        )
+      const all = [
+        [11, 10, "done", 2],
+        [12, 5_000, "failed", 1],
+        [13, 10, "refused", 1],
+        [14, 40, "failed", 1]
+      ]
+      assert.deepStrictEqual(yield* of(0), all)
+      assert.deepStrictEqual(yield* of(1_700_000_000_013), all.slice(2))
+      assert.deepStrictEqual(yield* of(0, 2), all.slice(2))
+      assert.deepStrictEqual(yield* of(0, 0), [])
+      assert.deepStrictEqual(yield* records.timings(newTenant(), 0, 2_000), [])
+      const [named] = yield* records.timings(tenant, 1_700_000_000_014, 1)
+      assert.strictEqual(named?.tool_name, recordOf(tenant, run, 1).tool_name)
+    })
+  )
+
   it.effect("refuses a cursor that is no record of the run, also of one that is gone", () =>
     Effect.gen(function* () {
       const records = yield* CallRecords

@@ -91,6 +91,7 @@ const routes = [
   "get /v1/policy",
   "post /v1/policy/trial",
   "get /v1/worker-tools",
+  "get /v1/tool-times",
   "get /v1/mcp-servers",
   "post /v1/mcp-servers/accept"
 ]

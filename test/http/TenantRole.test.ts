@@ -286,6 +286,7 @@ const routes: Readonly<Record<string, Route>> = {
   "tools.list": { path: () => "/v1/tools" },
   "tools.policy": { path: () => "/v1/policy" },
   "tools.servers": { path: () => "/v1/mcp-servers" },
+  "tools.times": { path: () => "/v1/tool-times?from=0", shows: shown },
   // What workers offer is for all tenants.
   "tools.workers": { path: () => "/v1/worker-tools", asEngine: ["tool_workers"] }
 }

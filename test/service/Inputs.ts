@@ -266,6 +266,11 @@ export const cases: Readonly<Record<Name, ReadonlyArray<readonly [input: Input, 
       [{ policy: { mode: "sometimes" } }, "InvalidInput"],
       [{ created_from: 2, created_to: 1 }, "InvalidInput"]
     ],
+    toolTimes: [
+      [{ by: "day", from: 8_000_000_000_000_000 }, "value"],
+      [{ by: "hour" }, "InvalidInput"],
+      [{ from: -1 }, "InvalidInput"]
+    ],
     workerTools: [[{}, "value"]],
     mcpServers: [[{}, "value"]],
     acceptMcpTool: [

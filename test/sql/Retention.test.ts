@@ -98,8 +98,8 @@ const furnish = Effect.fnUntraced(function* (run: RunId, conversation: string) {
     )
   )
   yield* sql.unsafe(
-    `INSERT INTO troupe.call_records (key, tenant, run_id, tool_name, ended_at, record)
-     VALUES ('"k"', 'acme', $1::uuid, '"change"', 9007199254740993, '{}')`,
+    `INSERT INTO troupe.call_records (key, tenant, run_id, tool_name, ended_at, took_ms, ended_as, record)
+     VALUES ('"k"', 'acme', $1::uuid, '"change"', 9007199254740993, 5, 0, '{}')`,
     [run]
   )
   yield* sql.unsafe(
@@ -241,8 +241,8 @@ onEngines("what is old", (it) => {
         place, status, resolved_at) SELECT gen_random_uuid(), 'acme', 't', 'k', '{}', 1, '{}', 0, n, n % 2,
         CASE WHEN n % 2 = 1 THEN 0 END FROM generate_series(1, 1200) AS n`
       yield* sql.unsafe(letters)
-      yield* sql.unsafe(`INSERT INTO troupe.call_records (key, tenant, run_id, tool_name, ended_at, record)
-        SELECT n::text, 'acme', gen_random_uuid(), 't', CASE WHEN n <= 700 THEN 0 ELSE 9007199254740993 END, '{}'
+      yield* sql.unsafe(`INSERT INTO troupe.call_records (key, tenant, run_id, tool_name, ended_at, took_ms, ended_as, record)
+        SELECT n::text, 'acme', gen_random_uuid(), 't', CASE WHEN n <= 700 THEN 0 ELSE 9007199254740993 END, 5, 0, '{}'
         FROM generate_series(1, 701) AS n`)
       yield* sql.unsafe(`INSERT INTO troupe.tool_messages (id, tool, tenant, payload, expires_at, status, due_at, over_at)
         SELECT n::text, 't', 'acme', '{}', 0, n, 0, 0 FROM generate_series(0, 2) AS n`)

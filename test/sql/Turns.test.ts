@@ -5,6 +5,7 @@ import { SqlClient } from "effect/sql"
 import * as TenantReads from "../../layers/sql/engine/TenantReads.ts"
 import * as SqlToolQueue from "../../layers/sql/tools/SqlToolQueue.ts"
 import { RunJournal } from "../../services/RunJournal.ts"
+import { CallRecords } from "../../services/CallRecords.ts"
 import { OutboxReader } from "../../services/OutboxReader.ts"
 import { RunList } from "../../services/RunList.ts"
 import { RunOwnership } from "../../services/RunOwnership.ts"
@@ -124,7 +125,14 @@ const turns = (it: Vitest.MethodsNonLive<Needs>) => {
       const queue = yield* ToolQueue
       const reader = yield* OutboxReader
       const list = yield* RunList
+      yield* sql`
+        INSERT INTO troupe.call_records (key, tenant, run_id, tool_name, ended_at, took_ms, ended_as, record)
+        SELECT ${tenant}::text || i, CASE WHEN i % 5 > 0 THEN ${tenant}::text ELSE 'b' END, gen_random_uuid(), '"t"', i, 5, 0, '{}'
+        FROM generate_series(1, ${4 * waiting}::int4) i`
+      yield* sql`ANALYZE troupe.call_records`
+      const records = yield* CallRecords
       for (const [table, read] of [
+        ["call_records", records.timings(tenant, 0, 1_001)],
         ["tool_messages", queue.queued(tenant, [tool, "shop.other@1"])],
         ["outbox", reader.undelivered(tenant)],
         ["run_details", list.open(tenant, 9_999)],

@@ -334,6 +334,8 @@ export interface NodeService<Contexts = {}> extends HttpMethods {
   readonly policy: Method<typeof ToolOperations.policy>
   /** What a policy says of past calls, by default the one in force, and what became of them: so many runs, newest first. */
   readonly tryPolicy: Method<typeof ToolOperations.tryPolicy>
+  /** How many of the last 2,000 recorded calls failed, and how long they took, by tool or day: of the last day, or since `from`. */
+  readonly toolTimes: Method<typeof ToolOperations.times>
   /** Tools that workers offer to run for `remote`, sorted by name; those of workers that are gone are not `available`. */
   readonly workerTools: Method<typeof ToolOperations.workers>
   /** The MCP servers, the definitions that they offer, and which of them are accepted. For operators. */

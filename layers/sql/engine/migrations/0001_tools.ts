@@ -100,12 +100,15 @@ END $body$`,
     run_id uuid NOT NULL,
     tool_name text NOT NULL,
     ended_at int8 NOT NULL,
+    took_ms int8 NOT NULL,
+    -- 0 done, 1 failed, 2 refused or left.
+    ended_as int2 NOT NULL,
     record text NOT NULL
   )`,
-  // The list of a run in order, the list of a tool newest first, and those that are to be deleted.
+  // The list of a run in order, the list of a tool newest first, and the newest and the oldest of a tenant.
   `CREATE INDEX call_records_run ON troupe.call_records (run_id, place)`,
   `CREATE INDEX call_records_tool ON troupe.call_records (tenant, tool_name, place DESC)`,
-  `CREATE INDEX call_records_age ON troupe.call_records (tenant, ended_at)`,
+  `CREATE INDEX call_records_age ON troupe.call_records (tenant, ended_at, place)`,
   // The accepted definition of each tool of an MCP server, and each acceptance.
   `CREATE TABLE troupe.mcp_pins (
     server text NOT NULL,
