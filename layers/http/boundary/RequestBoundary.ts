@@ -23,63 +23,26 @@ import { cutText } from "../../../src/value/CutText.ts"
 import { readJson } from "../../../src/value/BoundedJson.ts"
 import type { JsonRefused } from "../../../src/value/BoundedJson.ts"
 import { schemaIssues } from "../../../src/schema/SchemaIssues.ts"
-import * as Entries from "../../../src/entry/ArgumentReaders.ts"
 import { logRefusedAct } from "../../../src/principal/RefusedActs.ts"
-import { namedUser, on_behalf_of } from "../../../src/principal/OnBehalfOf.ts"
-import type { Principal } from "../../../src/principal/Principal.ts"
-import { DeclaredRoles, mayActFor, rightRefusal } from "../../../src/principal/Rights.ts"
+import { rightRefusal } from "../../../src/principal/Rights.ts"
+import { makeCaller, notForOthers } from "./Caller.ts"
 import { hasBody, isSmallBody } from "./RequestAdmission.ts"
 import { HttpSettings } from "./HttpSettings.ts"
 import { CorrelationId, makeLog } from "./StoreFaults.ts"
 import { Limits } from "./Limits.ts"
 import { invalidRequest, issues_max, issuesIn, parametersOf } from "./Parameters.ts"
-import { forbidden, problemOf } from "./Problems.ts"
-
-const badUser = makeProblem(
-  400,
-  "bad-on-behalf-of",
-  "It does not say for whom",
-  "On-Behalf-Of is one id, percent-encoded, and may have roles: `anna; roles=approver viewer`."
-)
-const notForOthers = forbidden("This token does nothing for somebody else.")
-
-/** The principal that a request is for: the token's own, or the user whom the request names and for whom the token's may act. */
-const actingOf = (
-  request: HttpServerRequest.HttpServerRequest,
-  owner: Principal,
-  declared: DeclaredRoles
-): Effect.Effect<Principal, Problem<400> | Problem<403>> => {
-  const header = request.headers[on_behalf_of]
-  if (header === undefined && owner.via === undefined) return Effect.succeed(owner)
-  let acting: unknown = owner
-  if (header !== undefined) {
-    if (owner.via !== undefined || !mayActFor(owner)) return Effect.fail(notForOthers)
-    const user = namedUser(header)
-    if (user === undefined) return Effect.fail(badUser)
-    const { id, roles, tenant } = owner
-    acting = { ...user, tenant, via: { id, tenant, roles } }
-  }
-  return Entries.principal(acting, on_behalf_of).pipe(
-    Effect.provideService(DeclaredRoles, declared),
-    Effect.mapError((error) => problemOf(error))
-  )
-}
+import { forbidden } from "./Problems.ts"
 
 const authentication: Layer.Layer<Authentication, never, Credentials | Limits> = Layer.effect(
   Authentication,
   Effect.gen(function* () {
-    const credentials = yield* Credentials
+    const callerOf = yield* makeCaller
     const limits = yield* Limits
-    const declared = yield* DeclaredRoles
     const logFault = makeLog()
     return Authentication.of({
       bearer: Effect.fnUntraced(function* (httpEffect, { credential, endpoint }) {
         const request = yield* HttpServerRequest.HttpServerRequest
-        const owner = yield* Effect.mapError(credentials.verify(credential), problemOf)
-        const acting = yield* Effect.result(actingOf(request, owner, declared))
-        const principal = Result.getOrElse(acting, () => owner)
-        yield* limits.request(principal)
-        if (Result.isFailure(acting)) return yield* Effect.fail(acting.failure)
+        const principal = yield* callerOf(request, credential)
         const right = Context.get(endpoint.annotations, Needs)
         const refusal = rightRefusal(principal, right)
         if (refusal !== undefined) {

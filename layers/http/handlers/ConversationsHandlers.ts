@@ -1,15 +1,14 @@
 /**
  * Handlers of messages, conversations and their events.
  */
-import { Context, Deferred, Effect, Result } from "effect"
-import type { Layer, Redacted } from "effect"
+import { Context, Effect, Result } from "effect"
+import type { Layer } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import type { HttpApiGroup } from "effect/http-api"
 import { CustomerAgents } from "../../../services/AgentDirectory.ts"
 import { AgentRuntime } from "../../../services/AgentRuntime.ts"
 import type { Message } from "../../../services/AgentRuntime.ts"
-import { Credentials } from "../../../services/Credentials.ts"
 import type { Authentication, RequestBody, Validation } from "../../../src/operation/Boundary.ts"
 import { CurrentPrincipal, CurrentToken } from "../../../src/operation/Boundary.ts"
 import { makeProblem } from "../../../src/operation/Problem.ts"
@@ -27,10 +26,7 @@ import * as EventStream from "../stream/EventStream.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
 import { Limits } from "../boundary/Limits.ts"
 import { problemOf } from "../boundary/Problems.ts"
-import { Readiness } from "../boundary/Readiness.ts"
-import type { Unread } from "../stream/UnreadBytes.ts"
-import { makeClosingServers } from "../stream/ClosingServers.ts"
-import { makeUnread } from "../stream/UnreadBytes.ts"
+import { StreamHost } from "../stream/StreamHost.ts"
 
 /** The `Location` is that of the run or, for a customer, who may not read runs, that of the conversation. */
 const acceptedResponse = (
@@ -122,55 +118,18 @@ const send = Effect.fnUntraced(function* (
   return acceptedResponse(accepted, by, linkBase(request, base_path))
 })
 
-/**
- * The account of the text that this request's reader has not taken. When it exceeds the bound, `cut` completes and the connection
- * is closed.
- */
-const openAccount = Effect.fnUntraced(function* (
-  unread: Unread,
-  { source }: HttpServerRequest.HttpServerRequest
-) {
-  const cut = yield* Deferred.make<void>()
-  const account = yield* Effect.acquireRelease(
-    Effect.sync(() =>
-      unread.open(() => {
-        Deferred.doneUnsafe(cut, Effect.void)
-        // A client that does not read does not see the end of a stream either, so its connection is closed. A Web request has
-        // none.
-        if ("destroy" in source && typeof source.destroy === "function") source.destroy()
-      })
-    ),
-    (opened) => Effect.sync(() => opened.close())
-  )
-  return { account, cut: Deferred.await(cut) }
-})
-
-/**
- * Whether a token that was valid is still valid: it may have been revoked, or have expired. While the store does not answer, it
- * counts as valid.
- */
-const isStillValid = (
-  credentials: Credentials["Service"],
-  token: Redacted.Redacted
-): Effect.Effect<boolean> =>
-  Effect.match(credentials.verify(token), {
-    onSuccess: () => true,
-    onFailure: ({ _tag }) => _tag !== "Unauthorized"
-  })
-
 export const layer: Layer.Layer<
   HttpApiGroup.Service<"troupe", "conversations">,
   never,
-  Services | Credentials | Limits | Readiness | Authentication | Validation | RequestBody
+  Services | Limits | StreamHost | Authentication | Validation | RequestBody
 > = HttpApiBuilder.group(
   TroupeApi,
   "conversations",
   Effect.fnUntraced(function* (handlers) {
     const limits = yield* Limits
-    const credentials = yield* Credentials
-    const { stopping } = yield* Readiness
+    const streams = yield* StreamHost
     const settings = yield* HttpSettings
-    const { base_path, customer_agents, heartbeat_ms, unread_units_max } = settings
+    const { base_path, customer_agents } = settings
     const services = Context.add(
       yield* Effect.context<Services>(),
       CustomerAgents,
@@ -178,8 +137,6 @@ export const layer: Layer.Layer<
     ) as Context.Context<Services>
     const runtime = Context.get(services, AgentRuntime)
     const surface: Surface = { services, limits, base_path }
-    const unread = makeUnread(unread_units_max)
-    const { closing } = makeClosingServers()
 
     const withServices = Effect.provideContext(services)
     return handlers.handleAll({
@@ -209,19 +166,12 @@ export const layer: Layer.Layer<
           withServices
         )
         if (cursor.ordinal > newest) return yield* Effect.fail(aheadOf(newest))
-        yield* limits.stream(by)
-        const request = yield* HttpServerRequest.HttpServerRequest
-        const { account, cut } = yield* openAccount(unread, request)
+        const opened = yield* streams.open(by, yield* CurrentToken)
         const stream = EventStream.bytes(runtime.openFeed(params.id, cursor, by), {
           customer: isCustomer(by),
-          heartbeat_ms,
-          goesOn: isStillValid(credentials, yield* CurrentToken),
-          // The reader of a Web response may transfer the memory that it gets.
-          encode: request.source instanceof Request ? undefined : EventStream.inPooledUtf8,
-          account,
-          until: Effect.raceAllFirst([Deferred.await(stopping), cut, closing(request.source)])
+          ...opened
         })
-        return EventStream.responseOf(stream, request)
+        return EventStream.responseOf(stream, yield* HttpServerRequest.HttpServerRequest)
       })
     })
   })

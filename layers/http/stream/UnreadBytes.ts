@@ -54,6 +54,21 @@ export const makeUnread = (units_max: number): Unread => {
   }
 }
 
+/** Counts the size of a long text in the account until the next text is pulled, which means that the long one was taken. */
+export const counting = (account: Account | undefined) => {
+  let isHeld = false
+  return {
+    taken: () => {
+      if (isHeld) account?.hold(0)
+      isHeld = false
+    },
+    hold: (text: string) => {
+      isHeld = text.length > small_units
+      if (isHeld) account?.hold(text.length)
+    }
+  }
+}
+
 /** The response object of Node. A Web request has none; its response is in the hands of the caller of the handler. */
 const responseOf = (request: HttpServerRequest.HttpServerRequest): ServerResponse | undefined => {
   if (!(request.source instanceof IncomingMessage)) return undefined
