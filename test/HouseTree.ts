@@ -94,7 +94,7 @@ export const floors = {
     "tool capability permission approval run replay conversation delivery cost agent memory " +
     "erasure queue entry"
   ).split(" "),
-  features: "operation call graph mcp builtin spectral semstreams".split(" ")
+  features: "operation call graph mcp builtin wire spectral semstreams".split(" ")
 } as const
 
 const heightOf = (room: string): number | undefined => {
@@ -132,7 +132,8 @@ export const inner: Readonly<Record<string, Readonly<Record<string, ReadonlyArra
     fiber: []
   },
   http: {
-    server: ["handlers", "stream", "boundary"],
+    server: ["handlers", "wires", "stream", "boundary"],
+    wires: ["stream", "boundary"],
     handlers: ["stream", "boundary"],
     stream: ["boundary"],
     boundary: []

@@ -47,7 +47,7 @@ const acceptedBefore = (store: Store, task: NewTask) => {
     before.address.agent === task.address.agent &&
     hasSameExtras(before, task)
     ? Effect.succeed<Accepted>({ task: before, created: false })
-    : Effect.fail(new IdempotencyConflict({ key }))
+    : Effect.fail(new IdempotencyConflict({ key, run_id: before.id }))
 }
 
 /** The error with which the task is refused; undefined if it may be accepted. */

@@ -175,7 +175,9 @@ export class IdempotencyConflict extends Schema.TaggedError<IdempotencyConflict>
   "IdempotencyConflict",
   {
     /** The idempotency key. */
-    key: Schema.String
+    key: Schema.String,
+    /** The run of the earlier message. Absent = its task is not known any more. */
+    run_id: Schema.optionalKey(RunId)
   }
 ) {
   override get message(): string {

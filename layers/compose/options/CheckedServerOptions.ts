@@ -10,7 +10,7 @@ import { inMilliseconds } from "../../../src/value/Times.ts"
 import { AgentName } from "../../../src/value/Ids.ts"
 import type { Credential } from "../../runtime/directory/TokenCredentials.ts"
 import { isMountPath } from "../../http/boundary/PathShape.ts"
-import { HttpSettings } from "../../http/boundary/HttpSettings.ts"
+import { HttpSettings, wire_names } from "../../http/boundary/HttpSettings.ts"
 import type { Listen } from "../../http/server/NodeServer.ts"
 import type { ConsoleSettings } from "./CheckedConsole.ts"
 import { checkConsole, ConsoleShape } from "./CheckedConsole.ts"
@@ -20,6 +20,7 @@ import {
   definedOptions,
   int32_max,
   is,
+  isUrl,
   objectOf,
   optionalBetween,
   secret,
@@ -49,6 +50,11 @@ const mountPath = is<string>(
   (value) => typeof value === "string" && isMountPath(value)
 )
 
+const origin = is<string>(
+  'the origin of a page, such as "https://shop.example": no path, no slash at the end',
+  (value) => typeof value === "string" && isUrl(value) && new URL(value).origin === value
+)
+
 const settings = {
   body_bytes_max: count,
   streams_max: count,
@@ -63,6 +69,8 @@ const settings = {
   heartbeat_ms: time(1, int32_max),
   hosts: Schema.optionalKey(Schema.Array(text)),
   base_path: Schema.optionalKey(mountPath),
+  wires: Schema.optionalKey(Schema.Array(Schema.Literals(wire_names))),
+  origins: Schema.optionalKey(Schema.Array(origin).check(Schema.isMaxLength(100))),
   metrics_open: Schema.optionalKey(Schema.Boolean),
   customer_agents: Schema.optionalKey(Schema.Array(AgentName).check(Schema.isMaxLength(1_000)))
 } satisfies Record<keyof HttpSettings, unknown>

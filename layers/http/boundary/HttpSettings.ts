@@ -5,6 +5,10 @@ import { getHeapStatistics } from "node:v8"
 import { Context } from "effect"
 import type { AgentName } from "../../../src/value/Ids.ts"
 
+/** The wires by name. */
+export const wire_names = ["ui-messages"] as const
+export type WireName = (typeof wire_names)[number]
+
 export interface HttpSettings {
   /**
    * The largest body, in bytes, with room for a message of 1,000,000 bytes and the usual escapes. A larger one is refused before
@@ -51,6 +55,13 @@ export interface HttpSettings {
    * it. Absent = the root, or the path that Express reports as removed.
    */
   readonly base_path: string
+  /** The wires that are served, by name: `ui-messages`, for clients of the AI SDK. Absent = none. */
+  readonly wires: ReadonlyArray<WireName>
+  /**
+   * Origins whose pages may call the wires from a browser, such as `https://shop.example`, besides pages of the service's own host.
+   * Absent = none.
+   */
+  readonly origins: ReadonlyArray<string>
   /** Whether `/metrics` is served without a token: only for a server that cannot be reached from outside. Absent = no. */
   readonly metrics_open: boolean
   /**
@@ -75,6 +86,8 @@ export const defaults: HttpSettings = {
   heartbeat_ms: 15_000,
   hosts: [],
   base_path: "",
+  wires: [],
+  origins: [],
   metrics_open: false,
   customer_agents: []
 }

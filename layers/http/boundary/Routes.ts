@@ -7,7 +7,6 @@ import { HttpApi } from "effect/http-api"
 import { Authentication } from "../../../src/operation/Boundary.ts"
 import { TakesBytes } from "../../../src/operation/FilesApi.ts"
 import type { TroupeApi } from "../../../src/operation/TroupeApi.ts"
-import type { AddedPage } from "./AddedPages.ts"
 import type { Parameters } from "./Parameters.ts"
 import { noParameters, parametersOf } from "./Parameters.ts"
 import { part } from "./PathShape.ts"
@@ -20,6 +19,12 @@ export interface Route {
   /** Whether the handler of the route checks the parameters itself, after authentication. */
   readonly guarded: boolean
   readonly takesBody: boolean
+}
+
+/** Where a page or a wire is. */
+export interface AddedRoute {
+  readonly method: string
+  readonly path: string
 }
 
 /** Routes outside the API, which OpenAPI does not describe. */
@@ -42,7 +47,10 @@ const headOf = (path: string): string => {
   return third < 0 ? path : path.slice(0, third)
 }
 
-const routesOf = (api: typeof TroupeApi, pages: ReadonlyArray<AddedPage>): ReadonlyArray<Route> => {
+const routesOf = (
+  api: typeof TroupeApi,
+  pages: ReadonlyArray<AddedRoute>
+): ReadonlyArray<Route> => {
   const found: Array<Route> = [openapi_path, docs_path, metrics_path].map((path) => ({
     method: "GET",
     head: headOf(path),
@@ -105,7 +113,7 @@ export type RouteFinder = (path: string) => ReadonlyArray<Route>
 
 export const finderOf = (
   api: typeof TroupeApi,
-  pages: ReadonlyArray<AddedPage> = []
+  pages: ReadonlyArray<AddedRoute> = []
 ): RouteFinder => {
   // Each request looks for its routes, and few have the same head.
   const byHead = Map.groupBy(routesOf(api, pages), ({ head }) => head)

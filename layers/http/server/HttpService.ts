@@ -27,7 +27,9 @@ import * as Outcomes from "./OutermostMiddleware.ts"
 import * as Readiness from "../boundary/Readiness.ts"
 import * as Routes from "../boundary/Routes.ts"
 import * as StoreFaults from "../boundary/StoreFaults.ts"
+import * as Wires from "../wires/Wires.ts"
 import { makeClosingServers } from "../stream/ClosingServers.ts"
+import * as StreamHost from "../stream/StreamHost.ts"
 import * as EventStream from "../stream/EventStream.ts"
 
 /** The others stream, take bytes or have forms of their own. */
@@ -54,6 +56,7 @@ const withApi = <E, R>(
       return layerOf(documented as typeof TroupeApi).pipe(
         Layer.provide(Layer.merge(handlers, Derived.added(api, groups))),
         Layer.provide(Boundary.layer),
+        Layer.provide(StreamHost.layer),
         Layer.provide(Limits.layer)
       )
     })
@@ -113,6 +116,7 @@ const routes = (base: string) =>
   withApi(base, (api) =>
     Layer.mergeAll(
       pages(false),
+      Wires.layer,
       HttpApiBuilder.layer(api, { openapiPath: Routes.openapi_path }),
       docs(api),
       Metrics.layer,
@@ -122,7 +126,13 @@ const routes = (base: string) =>
   )
 
 const among = withApi("", (api) =>
-  Layer.mergeAll(pages(true), HttpApiBuilder.layer(api), Metrics.layer, ChannelRoutes.layer)
+  Layer.mergeAll(
+    pages(true),
+    Wires.layer,
+    HttpApiBuilder.layer(api),
+    Metrics.layer,
+    ChannelRoutes.layer
+  )
 ).pipe(Layer.provide(Outcomes.ofRoutes))
 
 const served = Layer.unwrap(

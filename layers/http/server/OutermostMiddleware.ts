@@ -23,6 +23,7 @@ import { AddedGroups } from "../../service/AddedGroups.ts"
 import { AddedPages } from "../boundary/AddedPages.ts"
 import { respond } from "../boundary/Problems.ts"
 import { finderOf } from "../boundary/Routes.ts"
+import { wireRoutes } from "../wires/Wires.ts"
 import { refusalOf } from "../boundary/RequestAdmission.ts"
 import { contentPolicy, makeHostCheck, withCorrelation, newCorrelation } from "./Edge.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
@@ -162,11 +163,13 @@ const beginCounters = Effect.forEach(
 
 const outermost = Effect.gen(function* () {
   yield* beginCounters
-  const { base_path, hosts, unsent_bytes_max } = yield* HttpSettings
+  const { base_path, hosts, unsent_bytes_max, wires } = yield* HttpSettings
   const { address } = yield* HttpServer.HttpServer
   const misdirected = makeHostCheck(address, hosts)
   const unsent = makeUnread(unsent_bytes_max)
-  const routesAt = finderOf(apiWith(yield* AddedGroups), yield* AddedPages)
+  const { preflights, routes } = wireRoutes(wires)
+  const added = [...(yield* AddedPages), ...routes, ...preflights]
+  const routesAt = finderOf(apiWith(yield* AddedGroups), added)
   return (httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, Types.unhandled>) =>
     Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest

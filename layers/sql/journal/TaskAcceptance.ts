@@ -151,8 +151,8 @@ const textsOf = ({ claim }: NewTask) => {
       })
 }
 
-const conflict = ({ idempotency_key = "" }: NewTask) =>
-  new IdempotencyConflict({ key: idempotency_key })
+const conflict = ({ idempotency_key = "" }: NewTask, earlier: RunId | null) =>
+  new IdempotencyConflict({ key: idempotency_key, ...(earlier && { run_id: earlier }) })
 
 const taken = ({ address: { agent }, conversation }: NewTask) =>
   new AddressConflict({ conversation, agent })
@@ -175,11 +175,11 @@ const answerOf = Effect.fnUntraced(function* (
     case "known": {
       const before =
         (row.earlier === null ? undefined : yield* get(row.earlier)) ?? (yield* taskGone)
-      if (!hasSameExtras(before, task)) return yield* conflict(task)
+      if (!hasSameExtras(before, task)) return yield* conflict(task, row.earlier)
       return { task: before, created: false } satisfies Accepted
     }
     case "other_message":
-      return yield* conflict(task)
+      return yield* conflict(task, row.earlier)
     case "other_address":
       return yield* taken(task)
     case "full": {

@@ -1,0 +1,197 @@
+/**
+ * What every wire does with a request: who sends it, from which page, what it says. A wire is a door to operations: it gives nobody a
+ * right, and of what a client sends count its newest message, its answers to open questions, and names.
+ */
+import { isUtf8 } from "node:buffer"
+import { ByteSize, Effect, Redacted, Result } from "effect"
+import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { Principal } from "../../../src/principal/Principal.ts"
+import { rightRefusal } from "../../../src/principal/Rights.ts"
+import type { RightName } from "../../../src/principal/Rights.ts"
+import type { Problem } from "../../../src/operation/Problem.ts"
+import { makeProblem } from "../../../src/operation/Problem.ts"
+import { Unauthorized } from "../../../services/Credentials.ts"
+import { makeCaller } from "../boundary/Caller.ts"
+import { HttpSettings } from "../boundary/HttpSettings.ts"
+import { Limits } from "../boundary/Limits.ts"
+import { invalidRequest } from "../boundary/Parameters.ts"
+import { linkBase } from "../boundary/MountPath.ts"
+import { anyProblemOf, forbidden, respond } from "../boundary/Problems.ts"
+import { isSmallBody } from "../boundary/RequestAdmission.ts"
+import { makeLog } from "../boundary/StoreFaults.ts"
+
+/** The most bytes of a body: clients send their whole history, of which the last message counts. */
+export const wire_bytes_max = 16_000_000
+
+/** A request to a wire, by somebody whose token is known. */
+export interface WireCall {
+  readonly by: Principal
+  readonly token: Redacted.Redacted
+  readonly request: HttpServerRequest.HttpServerRequest
+  readonly params: Readonly<Record<string, string | undefined>>
+  /** The path of the API, as the client sees it; empty for the root. */
+  readonly base: string
+}
+
+export type WireAnswer<R> = (
+  call: WireCall
+) => Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, R>
+
+/** A route of a wire. `right`: without it nobody is answered, whatever is asked. */
+export interface WireRoute<R> {
+  readonly method: "GET" | "POST"
+  readonly path: `/${string}`
+  readonly right: RightName
+  readonly answer: WireAnswer<R>
+}
+
+const foreignPage = forbidden(
+  "This page's origin is none that may call from a browser: see the setting `origins`."
+)
+
+/** The origin of the page that calls: allowed, none, or one that may not. A page of this service's own host may. */
+const originOf = (
+  { headers }: HttpServerRequest.HttpServerRequest,
+  origins: ReadonlyArray<string>
+): Result.Result<string | undefined, Problem<403>> => {
+  const origin = headers["origin"]
+  if (origin === undefined || origins.includes(origin)) return Result.succeed(origin)
+  const host = Result.try(() => new URL(origin).host)
+  return Result.isSuccess(host) && host.success === headers["host"]
+    ? Result.succeed(undefined)
+    : Result.fail(foreignPage)
+}
+
+/** What a page of another origin may read of the answer, and send. */
+const forPages = (origin: string) => ({
+  "access-control-allow-origin": origin,
+  "access-control-expose-headers": "retry-after, x-correlation-id",
+  vary: "origin"
+})
+const preflight = {
+  "access-control-allow-methods": "GET, POST",
+  "access-control-allow-headers":
+    "authorization, content-type, last-event-id, on-behalf-of, traceparent, tracestate, user-agent",
+  "access-control-max-age": "600"
+}
+
+const bearer = (request: HttpServerRequest.HttpServerRequest): Redacted.Redacted =>
+  Redacted.make(/^Bearer +(\S+)$/i.exec(request.headers["authorization"] ?? "")?.[1] ?? "")
+
+/** How the routes of wires are answered: errors become problems, and pages of allowed origins may read them. */
+export const makeAnswering = Effect.gen(function* () {
+  const callerOf = yield* makeCaller
+  const { base_path, origins } = yield* HttpSettings
+  const log = makeLog()
+
+  const answered = Effect.fnUntraced(function* <R>(
+    { answer, right }: WireRoute<R>,
+    request: HttpServerRequest.HttpServerRequest
+  ) {
+    const token = bearer(request)
+    if (Redacted.value(token) === "") return yield* new Unauthorized()
+    const by = yield* callerOf(request, token)
+    const refusal = rightRefusal(by, right)
+    if (refusal !== undefined) return yield* Effect.fail(refusal)
+    const params = yield* HttpRouter.params
+    return yield* answer({ by, token, request, params, base: linkBase(request, base_path) })
+  })
+
+  const toProblem = Effect.fnUntraced(function* (error: unknown) {
+    const problem = anyProblemOf(error)
+    if (problem === undefined) return yield* Effect.die(error)
+    yield* log(problem)
+    return respond(problem)
+  })
+
+  return {
+    of: <R>(route: WireRoute<R>) =>
+      Effect.gen(function* () {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const origin = originOf(request, origins)
+        if (Result.isFailure(origin)) return respond(origin.failure)
+        const response = yield* Effect.catch(answered(route, request), toProblem)
+        return origin.success === undefined
+          ? response
+          : HttpServerResponse.setHeaders(response, forPages(origin.success))
+      }),
+    /** What a browser asks before it sends a page's request. */
+    preflight: Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
+      const origin = originOf(request, origins)
+      if (Result.isFailure(origin)) return respond(origin.failure)
+      const headers = origin.success === undefined ? {} : forPages(origin.success)
+      return HttpServerResponse.empty({ status: 204, headers: { ...headers, ...preflight } })
+    })
+  }
+})
+
+const unsupported = makeProblem(
+  415,
+  "unsupported-media-type",
+  "Unsupported media type",
+  "Send the body as application/json in UTF-8, without a Content-Encoding."
+)
+const malformed = makeProblem(
+  400,
+  "malformed-json",
+  "Malformed JSON",
+  "The body is no JSON object."
+)
+const tooLarge = makeProblem(
+  413,
+  "body-too-large",
+  "The body is too large",
+  `A body has at most ${wire_bytes_max} bytes.`
+)
+const unreadable = makeProblem(
+  400,
+  "unreadable-body",
+  "The body could not be read",
+  "The connection ended before the body did."
+)
+
+export const missing = makeProblem(
+  404,
+  "no-such-chat",
+  "There is nothing here",
+  "The address names no agent or conversation that the caller may use."
+)
+
+/** The problem of a member of the body. */
+export const wrongMember = (path: ReadonlyArray<string | number>, message: string) =>
+  invalidRequest([{ path: ["body", ...path], message }])
+
+const decoder = new TextDecoder()
+const size = ByteSize.bytes(wire_bytes_max)
+
+/**
+ * The members of a body. Only its size is bounded here: what counts of it is decoded by whoever takes it, and the rest is dropped. Fails
+ * with 400, 413 and 415.
+ */
+export const bodyOf = Effect.fnUntraced(function* ({ by, request }: WireCall) {
+  const limits = yield* Limits
+  const {
+    "content-encoding": encoding,
+    "content-length": length,
+    "content-type": type = ""
+  } = request.headers
+  if (!/^application\/json\s*(?:;|$)/i.test(type) || encoding !== undefined) {
+    return yield* Effect.fail(unsupported)
+  }
+  if (Number(length ?? 0) > wire_bytes_max) return yield* Effect.fail(tooLarge)
+  const read = Effect.gen(function* () {
+    const bytes = yield* Effect.mapError(request.arrayBuffer, ({ reason }) =>
+      reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
+        ? tooLarge
+        : unreadable
+    )
+    const parsed = isUtf8(bytes)
+      ? Result.try((): unknown => JSON.parse(decoder.decode(bytes)))
+      : Result.fail(undefined)
+    const body = Result.getOrUndefined(parsed)
+    return typeof body === "object" && body !== null && !Array.isArray(body)
+      ? (body as Readonly<Record<string, unknown>>)
+      : yield* Effect.fail(malformed)
+  }).pipe(Effect.provideService(HttpIncomingMessage.MaxBodySize, size))
+  return yield* isSmallBody(request) ? read : limits.page(by, read)
+})

@@ -1,0 +1,51 @@
+/** The wires that are served: doors for clients of other systems, over the operations of the service. */
+import { Context, Effect } from "effect"
+import type { Layer, Scope } from "effect"
+import { HttpRouter } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
+import type { Credentials } from "../../../services/Credentials.ts"
+import { CustomerAgents } from "../../../services/AgentDirectory.ts"
+import type { WireName } from "../boundary/HttpSettings.ts"
+import { HttpSettings } from "../boundary/HttpSettings.ts"
+import { uiMessageRoutes } from "./UiMessageDoor.ts"
+import { makeAnswering } from "./WireRequest.ts"
+
+const wires = { "ui-messages": uiMessageRoutes } as const satisfies Record<WireName, unknown>
+
+/** What they need besides what each request has. */
+type Services = Exclude<
+  Effect.Services<ReturnType<(typeof wires)[WireName][number]["answer"]>>,
+  HttpServerRequest.HttpServerRequest | Scope.Scope
+>
+
+/** The routes of the wires that are served, and what browsers ask before them. */
+export const wireRoutes = (names: ReadonlyArray<WireName>) => {
+  const routes = names.flatMap((name) => wires[name])
+  const paths = [...new Set(routes.map(({ path }) => path))]
+  return { routes, preflights: paths.map((path) => ({ method: "OPTIONS", path }) as const) }
+}
+
+export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Credentials | Services> =
+  HttpRouter.use(
+    Effect.fnUntraced(function* (router) {
+      const { customer_agents, wires: names } = yield* HttpSettings
+      if (names.length === 0) return
+      const answering = yield* makeAnswering
+      const services = Context.add(
+        yield* Effect.context<Services>(),
+        CustomerAgents,
+        customer_agents
+      ) as Context.Context<Services>
+      const { preflights, routes } = wireRoutes(names)
+      for (const route of routes) {
+        const withServices = (own: Context.Context<never>) => Context.merge(services, own)
+        yield* router.add(
+          route.method,
+          route.path,
+          Effect.updateContext(answering.of(route) as Effect.Effect<never>, withServices)
+        )
+      }
+      for (const { method, path } of preflights)
+        yield* router.add(method, path, answering.preflight)
+    })
+  )

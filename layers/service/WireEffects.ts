@@ -1,0 +1,145 @@
+/** What wires do for a client of another system: conversations by its names, messages, and answers to questions. */
+import { Effect } from "effect"
+import { Digest } from "effect/crypto"
+import { AgentRuntime } from "../../services/AgentRuntime.ts"
+import type { Message } from "../../services/AgentRuntime.ts"
+import { ConversationStore } from "../../services/ConversationStore.ts"
+import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import { TaskStore } from "../../services/TaskStore.ts"
+import type { Approval } from "../../src/approval/Approval.ts"
+import { ApprovalExpired, ApprovalNotFound, ApprovalSettled } from "../../src/approval/Approval.ts"
+import { ownPrefix } from "../../src/conversation/CustomerView.ts"
+import { makeProblem } from "../../src/operation/Problem.ts"
+import type { Principal } from "../../src/principal/Principal.ts"
+import { canonical } from "../../src/value/Canonical.ts"
+import type { AgentName, ApprovalId, ConversationId, RunId } from "../../src/value/Ids.ts"
+import { defined } from "../../src/value/PlainObject.ts"
+import { decide } from "./ApprovalEffects.ts"
+import { conversationFor, followable, isCustomer } from "./CustomerRules.ts"
+import { recipient } from "./MessageEffects.ts"
+
+const encoder = new TextEncoder()
+
+const digestOf = (value: unknown) =>
+  Digest.Digest.use((digest) => digest.digestHex(Digest.sha256, encoder.encode(canonical(value))))
+
+/** A conversation by the name that a client gave it. The same name is another conversation for another wire, agent, tenant or customer. */
+export const conversationOf = (
+  by: Principal,
+  of: { readonly wire: string; readonly agent: AgentName; readonly name: string }
+) =>
+  Effect.map(digestOf({ ...of, tenant: by.tenant }), (hex) => {
+    const name = hex.slice(0, 32)
+    return (isCustomer(by) ? ownPrefix(by) + name : name) as ConversationId
+  })
+
+/** The idempotency key of a client's request, by its own id of it. */
+export const keyOf = (by: Principal, of: Readonly<Record<string, string>>) =>
+  Effect.map(digestOf({ ...of, by: by.id }), (hex) => `wire-${hex}`)
+
+/** The newest message of a conversation that the principal may follow; undefined = it has none. */
+export const newestTask = Effect.fnUntraced(function* (
+  by: Principal,
+  conversation: ConversationId
+) {
+  const found = yield* Effect.catchTag(
+    conversationFor(by, "follow", conversation),
+    "ConversationNotFound",
+    () => Effect.undefined
+  )
+  if (found === undefined) return undefined
+  const tasks = yield* TaskStore
+  const newest = yield* tasks.newestOrdinal(by.tenant, conversation)
+  const [task] = yield* tasks.ofConversation(by.tenant, conversation, newest - 1, 1)
+  return task
+})
+
+/** The newest message of a conversation, if its run is at work and waits for nobody; else undefined. */
+export const taskAtWork = Effect.fnUntraced(function* (
+  by: Principal,
+  conversation: ConversationId
+) {
+  const task = yield* newestTask(by, conversation)
+  if (task === undefined) return undefined
+  const { items } = yield* ConversationStore.use((store) =>
+    store.list({ tenant: by.tenant, id: conversation, limit: 1 })
+  )
+  const status = items[0]?.status
+  return status === "pending" || status === "processing" ? yield* followable(task, by) : undefined
+})
+
+/**
+ * Sends a message, to whoever has the conversation, or to the agent that is named where this begins it. `edits`: a message with this key
+ * and another text stands in place of the one before.
+ */
+export const sendTo = Effect.fnUntraced(function* (
+  by: Principal,
+  message: Message & { readonly conversation: ConversationId },
+  edits = false
+) {
+  const { agent: named, conversation, replaces } = message
+  const begun = yield* ConversationStore.use((store) => store.read(by.tenant, conversation))
+  const to = begun === undefined ? { agent: named, conversation } : { conversation }
+  const agent = yield* recipient({ ...to, ...defined({ replaces }) }, by)
+  const runtime = yield* AgentRuntime
+  const send = (more: Partial<Message>) => runtime.send({ ...message, agent, ...more }, by)
+  const { task } = yield* Effect.catchTag(send({}), "IdempotencyConflict", (conflict) =>
+    Effect.gen(function* () {
+      const { run_id: replaces } = conflict
+      if (!edits || replaces === undefined) return yield* conflict
+      const said = { text: message.text, key: message.idempotency_key, replaces }
+      return yield* send({ replaces, idempotency_key: `wire-${yield* digestOf(said)}` })
+    })
+  )
+  return task
+})
+
+interface Given {
+  readonly approval: ApprovalId
+  readonly approved: boolean
+  readonly reason?: string
+  /** Whether the question is the one that its person was shown. */
+  readonly isAsShown: (approval: Approval) => boolean
+}
+
+const notAsShown = makeProblem(
+  409,
+  "not-as-shown",
+  "This is not what was asked",
+  "The arguments that came with the answer are others than those of the question. Nothing was decided."
+)
+
+/** The question if it still has to be decided; undefined if it was, in the same way. */
+const openQuestion = Effect.fnUntraced(function* (by: Principal, run: RunId, given: Given) {
+  const records = yield* ApprovalRecords
+  const found = yield* records.read(by.tenant, given.approval)
+  if (found === undefined || found.run_id !== run) {
+    return yield* new ApprovalNotFound({ id: given.approval })
+  }
+  const { decision, id, status } = found
+  if (status === "expired") {
+    return yield* new ApprovalExpired({ id, expired_at: found.expires_at ?? 0 })
+  }
+  if (status === "pending") return given.isAsShown(found) ? found : yield* Effect.fail(notAsShown)
+  const wasApproved = decision?._tag === "Approve" || decision?._tag === "Modify"
+  if (status === "cancelled" || wasApproved !== given.approved) {
+    return yield* new ApprovalSettled({ id, status })
+  }
+  return undefined
+})
+
+/** Decides the questions of a run. All are looked at before the first is decided. Fails with 403, 404, 409 and 410. */
+export const answerAll = Effect.fnUntraced(function* (
+  by: Principal,
+  run: RunId,
+  answers: ReadonlyArray<Given>
+) {
+  const open = yield* Effect.forEach(answers, (given) => openQuestion(by, run, given))
+  for (const [at, { approval: id, approved, reason }] of answers.entries()) {
+    if (open[at] === undefined) continue
+    const input = approved
+      ? ({ id, decision: "approve", ...(reason && { note: reason }) } as const)
+      : ({ id, decision: "deny", reason: reason || "Denied in the chat." } as const)
+    yield* decide.perform(Effect.succeed(input), by)
+  }
+})

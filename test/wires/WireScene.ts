@@ -1,0 +1,129 @@
+/** A service with wires, over real HTTP, and the people who use it. */
+import { Schema } from "effect"
+import { agent, tool } from "troupe"
+import { start } from "troupe/embed"
+import { call, scripted, text } from "troupe/testing"
+
+export const tokens = {
+  olga: `token-olga-${"o".repeat(24)}`,
+  ada: `token-ada-${"a".repeat(24)}`,
+  vera: `token-vera-${"v".repeat(24)}`,
+  carl: `token-carl-${"c".repeat(24)}`,
+  cora: `token-cora-${"c".repeat(24)}`,
+  otto: `token-otto-${"t".repeat(24)}`
+} as const
+
+export type Who = keyof typeof tokens
+
+const people = {
+  olga: { id: "olga", tenant: "default", roles: ["operator", "approver"] },
+  ada: { id: "ada", tenant: "default", roles: ["operator"] },
+  vera: { id: "vera", tenant: "default", roles: ["viewer"] },
+  carl: { id: "carl", tenant: "default", roles: ["customer"] },
+  cora: { id: "cora", tenant: "default", roles: ["customer"] },
+  otto: { id: "otto", tenant: "other", roles: ["operator", "approver"] }
+} as const satisfies Record<Who, unknown>
+
+/** What ran, in order. */
+export const ran: Array<string> = []
+
+/** A picture of one black point. */
+export const picture = {
+  type: "image",
+  media_type: "image/png",
+  name: "point.png",
+  data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
+} as const
+
+const order = Schema.Struct({ order: Schema.String })
+
+const look = tool(
+  { namespace: "shop", name: "look", description: "Looks.", input: order, side_effects: "read" },
+  ({ order }) => ({ order, status: "sent" })
+)
+const refund = tool(
+  {
+    namespace: "shop",
+    name: "refund",
+    description: "Pays back.",
+    input: order,
+    side_effects: "external",
+    approvers: ["approver", "customer"]
+  },
+  ({ order }) => {
+    ran.push(`refund ${order}`)
+    return "paid back"
+  }
+)
+const broken = tool(
+  { namespace: "shop", name: "broken", description: "Fails.", input: order, side_effects: "read" },
+  () => {
+    throw new Error("the depot does not answer")
+  }
+)
+
+const draw = tool(
+  { namespace: "shop", name: "draw", description: "Draws.", input: order, side_effects: "read" },
+  async (_, { attach }) => {
+    await attach({ ...picture, for: "customer" })
+    return "drawn"
+  }
+)
+
+const clerk = agent({
+  name: "clerk",
+  instructions: "Help.",
+  tools: ["look", "refund", "broken", "draw"],
+  specialists: ["expert"]
+})
+const expert = agent({
+  name: "expert",
+  description: "Knows orders.",
+  instructions: "Know.",
+  tools: ["look"]
+})
+
+/** All that models were given, as JSON, in order. */
+export const prompts: Array<string> = []
+
+/** Calls what the message says: `look 1003`, `refund 1003`, `twice 1003`, `broken 1003`, `ask 1003`; anything else is answered. */
+const model = scripted(
+  ({ agent, history, step, system, transcript }) => {
+    const [first] = transcript
+    prompts.push(JSON.stringify({ system, history, transcript }))
+    const said = first?.role === "user" ? first.text : ""
+    const [what = "", order = ""] = said.split(" ")
+    if (agent === "expert") {
+      return step === 1
+        ? call("look", { order: "7" }, { text: "I look it up." })
+        : text("It was sent on Monday, says the depot, with all that was in it.")
+    }
+    if (what === "twice" && step <= 2) return call("refund", { order: `${order}-${step}` })
+    if (step > 1) return text(`Done with ${said}.`, { reasoning: [{ text: "thought-7d1" }] })
+    if (what === "ask") return call("ask_expert", { task: said })
+    return ["look", "refund", "broken", "draw"].includes(what)
+      ? call(what, { order }, { text: "One moment." })
+      : text(`You said: ${said}`)
+  },
+  { piece_units: 8, piece_delay_ms: 2 }
+)
+
+export const shop = (more: Partial<Parameters<typeof start>[0]> = {}) =>
+  start({
+    agents: [clerk, expert],
+    customer_agents: ["clerk"],
+    tools: [look, refund, broken, draw],
+    model,
+    ...more,
+    http: {
+      port: 0,
+      tokens: Object.entries(people).map(([who, principal]) => ({
+        token: tokens[who as Who],
+        principal
+      })),
+      settings: { wires: ["ui-messages"], origins: ["https://shop.example"] },
+      ...more.http
+    }
+  } as Parameters<typeof start>[0])
+
+export type Shop = Awaited<ReturnType<typeof shop>>
