@@ -52,6 +52,7 @@ export const late: ReadonlyArray<string> = [
   "test/process/Asked.test.ts",
   "test/process/BulkCommand.test.ts",
   "test/process/CallCommand.test.ts",
+  "test/process/ChatKills.test.ts",
   "test/process/CommandLines.test.ts",
   "test/process/CustomerFile.test.ts",
   "test/process/Deploy.test.ts",
