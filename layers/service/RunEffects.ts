@@ -34,7 +34,7 @@ import { boundedPage } from "../../src/value/Pages.ts"
 import { pageOf, serve } from "./Served.ts"
 
 /** The number of entries that are folded at a time, and fewer where they are long: a run's whole journal is never in memory. */
-const fold_page = 500
+const fold_page = 64
 
 /** The maximum number of calls whose outcome is unknown in one response. */
 const unknown_max = 500

@@ -40,7 +40,7 @@ export const everyItem = Effect.fnUntraced(function* <A, E, R>(
 
 /** The rows in the first read, and the most in a later one: by so many rows a page can exceed its size bound. */
 const read_first = 16
-const read_max = 128
+const read_max = 64
 /** A read of more UTF-16 units of JSON is followed by one of half as many rows, and any other by one of twice as many. */
 const read_units = 1_000_000
 /** The size in UTF-16 units of JSON at which a page is full. */

@@ -2,7 +2,10 @@
  * The variant of the row of the console: one run that is over and one that waits are written by the service, and copied by
  * statements. Pages and bare statements take turns.
  */
-import { Effect, Redacted } from "effect"
+import { Agent, get as requested } from "node:http"
+import type { IncomingMessage } from "node:http"
+import { text as textOf } from "node:stream/consumers"
+import { Effect, ManagedRuntime, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { agent, Principal, tool } from "troupe"
 import { start } from "troupe/embed"
@@ -118,7 +121,9 @@ const timed = async (work: () => Promise<unknown>): Promise<number> => {
   return performance.now() - from
 }
 
-/** Signs in, and gives what gets a page. */
+const agentOfClient = new Agent({ keepAlive: true })
+
+/** Signs in, and gives what gets a page. The client is in the process of the service, so it does no more than it has to. */
 const signedIn = async (base: string) => {
   const body = new URLSearchParams({ form_key: "none", token })
   const answer = await fetch(`${base}/console/sign-in`, {
@@ -128,10 +133,14 @@ const signedIn = async (base: string) => {
   })
   const cookie = answer.headers.getSetCookie()[0]?.split(";", 1)[0] ?? ""
   return async (path: string) => {
-    const page = await fetch(`${base}/console${path}`, { headers: { cookie } })
-    const text = await page.text()
-    if (page.status !== 200 || !text.includes("</html>")) throw new Error(`${path}: ${page.status}`)
-    return text
+    const page = await new Promise<IncomingMessage>((resolve, reject) => {
+      const options = { agent: agentOfClient, headers: { cookie } }
+      requested(`${base}/console${path}`, options, resolve).once("error", reject)
+    })
+    const html = await textOf(page)
+    if (page.statusCode !== 200 || !html.endsWith("</html>")) {
+      throw new Error(`${path}: ${page.statusCode}`)
+    }
   }
 }
 
@@ -145,8 +154,9 @@ const bare_inbox = `SELECT a.id, a.payload, t.message, t.by FROM troupe.approval
 
 export const postgres = async (url: string, rounds: string) => {
   const troupe = await service(url)
+  const beside = ManagedRuntime.make(Postgres.layer({ url: Redacted.make(url) }))
   const query = <A>(effect: Effect.Effect<A, unknown, SqlClient.SqlClient>) =>
-    Effect.runPromise(Effect.provide(effect, Postgres.layer({ url: Redacted.make(url) })))
+    beside.runPromise(effect)
   const over = await troupe.ask({ agent: "clerk", text: "where is it?" }, olga)
   await troupe.result(over.run)
   const waits = await troupe.ask({ agent: "clerk", text: "pay" }, olga)
@@ -179,21 +189,24 @@ export const postgres = async (url: string, rounds: string) => {
     "/costs"
   ]
   const named = paths.map((path) => path.replace(/[0-9a-f-]{36}|c-.*/, "one") || "/")
-  const statement = (text: string) => SqlClient.SqlClient.use((sql) => sql.unsafe(text, [tenant]))
-  const bare = (text: string, times: Array<number>) =>
-    Effect.forEach(Array.from({ length: pages_a_round }), () =>
-      Effect.suspend(() => {
+  /** As its page finds it: after all other pages. */
+  const bare = (text: string) =>
+    query(
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
         const from = performance.now()
-        return Effect.map(statement(text), () => void times.push(performance.now() - from))
+        yield* sql.unsafe(text, [tenant])
+        return performance.now() - from
       })
     )
   const round = async (): Promise<Sample> => {
     const times = new Map<string, Array<number>>(paths.map((path) => [path, []]))
+    const [runs, inbox] = [new Array<number>(), new Array<number>()]
     for (let n = 0; n < pages_a_round; n++) {
       for (const path of paths) times.get(path)?.push(await timed(() => get(path)))
+      runs.push(await bare(bare_runs))
+      inbox.push(await bare(bare_inbox))
     }
-    const [runs, inbox] = [new Array<number>(), new Array<number>()]
-    await query(Effect.andThen(bare(bare_runs, runs), bare(bare_inbox, inbox)))
     const worst = paths.map((path) => p99(times.get(path) ?? []))
     return {
       ...Object.fromEntries(named.map((name, at) => [name, worst[at] ?? Infinity])),
@@ -208,6 +221,7 @@ export const postgres = async (url: string, rounds: string) => {
   await round()
   const samples: Array<Sample> = []
   for (let n = 0; n < Number(rounds); n++) samples.push(await round())
+  await beside.dispose()
   await troupe.stop()
   return { paths: named, samples }
 }

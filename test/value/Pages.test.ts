@@ -99,7 +99,7 @@ describe("a page with a bound", () => {
           return Effect.succeed(Array.from({ length: most }, () => "x".repeat(units)))
         }
         yield* boundedPage<string, never>(500, rowsOf(1))
-        assert.deepEqual(asked.splice(0), [16, 32, 64, 128, 128, 128, 4])
+        assert.deepEqual(asked.splice(0), [16, 32, 64, 64, 64, 64, 64, 64, 64, 4])
         yield* boundedPage<string, never>(500, rowsOf(300_000))
         assert.deepEqual(asked.splice(0), [16, 8, 4])
         yield* boundedPage<string, never>(500, rowsOf(1), { read_max: 500 })
