@@ -152,6 +152,28 @@ const bare_runs = `SELECT t.id, t.agent, t.by, t.message, t.status, t.created_at
 const bare_inbox = `SELECT a.id, a.payload, t.message, t.by FROM troupe.approvals a JOIN troupe.agent_tasks t ON t.id = a.run_id
   WHERE a.tenant = $1::text AND a.status = 0 ORDER BY a.position LIMIT 51`
 
+/** The pages that are measured. */
+const pathsOf = (
+  over: { readonly run: string; readonly conversation: string },
+  question: string
+) => [
+  "",
+  "/inbox",
+  `/inbox/${question}`,
+  "/runs",
+  "/runs?status=awaiting_approval",
+  `/runs/${over.run}`,
+  "/conversations",
+  `/conversations/${over.conversation}`,
+  "/decisions",
+  "/unknown",
+  "/dead-letters",
+  "/policy",
+  "/tools",
+  "/agents",
+  "/costs"
+]
+
 export const postgres = async (url: string, rounds: string) => {
   const troupe = await service(url)
   const beside = ManagedRuntime.make(Postgres.layer({ url: Redacted.make(url) }))
@@ -171,23 +193,7 @@ export const postgres = async (url: string, rounds: string) => {
     })
   )
   const get = await signedIn(troupe.url ?? "")
-  const paths = [
-    "",
-    "/inbox",
-    `/inbox/${asked?.id}`,
-    "/runs",
-    "/runs?status=awaiting_approval",
-    `/runs/${over.run}`,
-    "/conversations",
-    `/conversations/${over.conversation}`,
-    "/decisions",
-    "/unknown",
-    "/dead-letters",
-    "/policy",
-    "/tools",
-    "/agents",
-    "/costs"
-  ]
+  const paths = pathsOf(over, asked?.id ?? "")
   const named = paths.map((path) => path.replace(/[0-9a-f-]{36}|c-.*/, "one") || "/")
   /** As its page finds it: after all other pages. */
   const bare = (text: string) =>
