@@ -1,6 +1,7 @@
 /** What wires do for a client of another system: conversations by its names, messages, and answers to questions. */
 import { Effect } from "effect"
 import { Digest } from "effect/crypto"
+import { AgentDirectory, CustomerAgents } from "../../services/AgentDirectory.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { Message } from "../../services/AgentRuntime.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
@@ -8,7 +9,8 @@ import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import { ApprovalExpired, ApprovalNotFound, ApprovalSettled } from "../../src/approval/Approval.ts"
-import { ownPrefix } from "../../src/conversation/CustomerView.ts"
+import { agentRefusal, ownPrefix } from "../../src/conversation/CustomerView.ts"
+import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import { makeProblem } from "../../src/operation/Problem.ts"
 import type { Principal } from "../../src/principal/Principal.ts"
 import { canonical } from "../../src/value/Canonical.ts"
@@ -72,27 +74,46 @@ export const taskAtWork = Effect.fnUntraced(function* (
  * Sends a message, to whoever has the conversation, or to the agent that is named where this begins it. `edits`: a message with this key
  * and another text stands in place of the one before.
  */
-export const sendTo = Effect.fnUntraced(function* (
-  by: Principal,
-  message: Message & { readonly conversation: ConversationId },
-  edits = false
-) {
+export const sendTo = Effect.fnUntraced(function* (by: Principal, message: Message, edits = false) {
   const { agent: named, conversation, replaces } = message
-  const begun = yield* ConversationStore.use((store) => store.read(by.tenant, conversation))
-  const to = begun === undefined ? { agent: named, conversation } : { conversation }
+  const begun =
+    conversation !== undefined &&
+    (yield* ConversationStore.use((store) => store.read(by.tenant, conversation))) !== undefined
+  const to = begun ? { conversation } : { agent: named, ...defined({ conversation }) }
   const agent = yield* recipient({ ...to, ...defined({ replaces }) }, by)
   const runtime = yield* AgentRuntime
   const send = (more: Partial<Message>) => runtime.send({ ...message, agent, ...more }, by)
-  const { task } = yield* Effect.catchTag(send({}), "IdempotencyConflict", (conflict) =>
+  return yield* Effect.catchTag(send({}), "IdempotencyConflict", (conflict) =>
     Effect.gen(function* () {
-      const { run_id: replaces } = conflict
-      if (!edits || replaces === undefined) return yield* conflict
-      const said = { text: message.text, key: message.idempotency_key, replaces }
-      return yield* send({ replaces, idempotency_key: `wire-${yield* digestOf(said)}` })
+      const { run_id: replaced } = conflict
+      if (!edits || replaced === undefined) return yield* conflict
+      const said = { text: message.text, key: message.idempotency_key, replaced }
+      const idempotency_key = `wire-${yield* digestOf(said)}`
+      return yield* send({ replaces: replaced, idempotency_key })
     })
   )
-  return task
 })
+
+/** The run of a question of the principal's tenant. */
+export const runOfApproval = Effect.fnUntraced(function* ({ tenant }: Principal, id: ApprovalId) {
+  const found = yield* ApprovalRecords.use((records) => records.read(tenant, id))
+  return found === undefined ? yield* new ApprovalNotFound({ id }) : found.run_id
+})
+
+/** The first message of a conversation behind this one; undefined = it is the newest. */
+export const taskBehind = ({ conversation, ordinal, tenant }: AgentTask) =>
+  Effect.map(
+    TaskStore.use((tasks) => tasks.ofConversation(tenant, conversation, ordinal, 1)),
+    ([task]) => task
+  )
+
+/** The agents that the principal may talk to. */
+export const agentsFor = (by: Principal) =>
+  Effect.map(Effect.all([AgentDirectory, CustomerAgents]), ([{ all }, customer_agents]) =>
+    all.flatMap(({ spec: { name } }) =>
+      agentRefusal(by, "send", name, customer_agents) === undefined ? [name] : []
+    )
+  )
 
 interface Given {
   readonly approval: ApprovalId

@@ -5,6 +5,7 @@
 import type { ApprovalPayload, Decision } from "../approval/Approval.ts"
 import type { CustomerFinish } from "../conversation/CustomerView.ts"
 import { customerEvent, isForCustomers } from "../conversation/CustomerView.ts"
+import type { Usage } from "../cost/TurnCost.ts"
 import type { FilePart } from "../conversation/Part.ts"
 import type { FeedItem } from "../run/FeedItem.ts"
 import type { Source } from "../run/ProviderWork.ts"
@@ -57,6 +58,8 @@ export type RunStep =
   | ({
       readonly _tag: "TurnEnded"
       readonly finish?: FinishReason
+      /** The tokens that it took. Absent = not known, or not for the reader. */
+      readonly usage?: Usage
     } & TurnAt)
   | ({
       readonly _tag: "CallProposed"
@@ -377,7 +380,7 @@ export class RunView {
   }
 
   #staffTurn(turned: ModelTurned, steps: Array<RunStep>): void {
-    const { calls, finish, frame, reasoning = [], step, text } = turned
+    const { calls, finish, frame, reasoning = [], step, text, usage } = turned
     const at = { frame, step }
     this.#turned(at, { reasoning: reasoning.map((part) => part.text).join(""), text }, steps)
     const own = frame === rootFrame ? undefined : this.#state.frames.get(frame)?.agent
@@ -391,6 +394,6 @@ export class RunView {
         ...defined({ malformed, agent: own })
       })
     }
-    steps.push({ _tag: "TurnEnded", ...at, finish })
+    steps.push({ _tag: "TurnEnded", ...at, finish, ...defined({ usage }) })
   }
 }

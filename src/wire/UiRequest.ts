@@ -5,11 +5,12 @@
 import { Result, Schema } from "effect"
 import type { PartInput } from "../conversation/Part.ts"
 import { fileTypeOf, MediaType, parts_max } from "../conversation/Part.ts"
-import { schemaIssues } from "../schema/SchemaIssues.ts"
 import { readJson } from "../value/BoundedJson.ts"
 import { textUpTo } from "../value/Bounds.ts"
 import { ApprovalId, RunId } from "../value/Ids.ts"
 import { defined } from "../value/PlainObject.ts"
+import type { WrongMember } from "./WireShapes.ts"
+import { decodedMember as decoded, wrongMember as wrong } from "./WireShapes.ts"
 
 /** An answer to a question, with what its person was shown. */
 export interface UiAnswer {
@@ -40,12 +41,6 @@ export interface UiRequest {
   readonly asked: UiAsked
   /** Members of the body that nobody reads, at most 20. */
   readonly ignored: ReadonlyArray<string>
-}
-
-/** The first member that is wrong, and what is wrong with it. */
-export interface WrongMember {
-  readonly path: ReadonlyArray<string | number>
-  readonly message: string
 }
 
 const name = textUpTo(200)
@@ -96,21 +91,6 @@ const AnsweredPart = Schema.Struct({
     descriptor: Schema.optionalKey(Schema.Unknown)
   })
 })
-
-const wrong = (
-  message: string,
-  ...path: ReadonlyArray<string | number>
-): Result.Result<never, WrongMember> => Result.fail({ path, message })
-
-const decoded = <A, I>(
-  schema: Schema.Codec<A, I>,
-  given: unknown,
-  ...at: ReadonlyArray<string | number>
-): Result.Result<A, WrongMember> =>
-  Result.mapError(Schema.decodeUnknownResult(schema)(given), (error) => {
-    const [first] = schemaIssues(error.issue)
-    return { path: [...at, ...(first?.path ?? [])], message: first?.message ?? "Wrong" }
-  })
 
 const saidBy = (
   { id, parts }: typeof UserMessage.Type,

@@ -58,10 +58,10 @@ const texts = () => {
   const messages = new UiMessages({ run, conversation, fileAt })
   return {
     start: uiFrame(messages.start),
-    next: (step: Parameters<UiMessages["next"]>[0], cursor: string) =>
+    next: (step: Parameters<UiMessages["next"]>[0], { cursor }: { readonly cursor: string }) =>
       messages.next(step, cursor).map(uiFrame).join(""),
     failed: () => "",
-    end: ui_end
+    end: () => ui_end
   }
 }
 

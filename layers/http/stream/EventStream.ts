@@ -195,10 +195,11 @@ export const bytesOfTexts = (
 /** The response to a request for an event stream, whose connection ends with it. */
 export const responseOf = (
   stream: Stream.Stream<Uint8Array>,
-  { source }: HttpServerRequest.HttpServerRequest
+  { source }: HttpServerRequest.HttpServerRequest,
+  contentType = "text/event-stream"
 ): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.stream(stream, {
-    contentType: "text/event-stream",
+    contentType,
     // A proxy that buffers would delay every event.
     headers: { "cache-control": "no-store", "x-accel-buffering": "no", ...closesAfter(source) }
   })

@@ -2,9 +2,9 @@
  * The door for clients of the AI SDK (`useChat` with its `DefaultChatTransport`, package `ai` 7). A client's chat is a conversation of
  * the caller's tenant with the agent of the address: its message is sent, its answers to questions are decided, and the run is streamed.
  */
-import { Effect, Pull, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { AgentRuntime, ShuttingDown } from "../../../services/AgentRuntime.ts"
+import { AgentRuntime } from "../../../services/AgentRuntime.ts"
 import type { Approval } from "../../../src/approval/Approval.ts"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import { RunNotFound } from "../../../src/run/RunCommand.ts"
@@ -28,10 +28,11 @@ import {
 } from "../../service/WireEffects.ts"
 import { Limits } from "../boundary/Limits.ts"
 import { cursorOf } from "../stream/EventStream.ts"
+import type { OpenedStream } from "../stream/StreamHost.ts"
 import type { WireCall } from "./WireRequest.ts"
 import { bodyOf, missing, wrongMember } from "./WireRequest.ts"
 import type { Shown, WireTexts } from "./WireStream.ts"
-import { streamRun } from "./WireStream.ts"
+import { forEachItem, openAnswer, streamRun } from "./WireStream.ts"
 
 const wire = "ui-messages"
 
@@ -61,18 +62,19 @@ const textsOf = (
   })
   return {
     start: uiFrame(messages.start),
-    next: (step, cursor) => messages.next(step, cursor).map(uiFrame).join(""),
+    next: (step, { cursor }) => messages.next(step, cursor).map(uiFrame).join(""),
     failed: ({ detail }) => uiFrame({ type: "error", errorText: detail }) + ui_end,
-    end: ui_end
+    end: () => ui_end
   }
 }
 
 const streamed = Effect.fnUntraced(function* (
   call: WireCall,
+  opened: OpenedStream,
   shown: Shown,
   ignored: ReadonlyArray<string> = []
 ) {
-  const response = yield* streamRun(call, shown, textsOf(call, shown, ignored))
+  const response = yield* streamRun(call, opened, shown, textsOf(call, shown, ignored))
   return HttpServerResponse.setHeaders(response, ui_headers)
 })
 
@@ -115,15 +117,16 @@ const post = Effect.fnUntraced(function* (call: WireCall) {
   )
   const { by } = call
   const conversation = yield* conversationOf(by, { wire, agent, name: chat })
+  const opened = yield* openAnswer(call)
   if (asked._tag === "Answers") {
-    return yield* streamed(call, yield* answered(call, conversation, asked), ignored)
+    return yield* streamed(call, opened, yield* answered(call, conversation, asked), ignored)
   }
   yield* Limits.use((limits) => limits.message(by))
   if (asked._tag === "Regenerate") {
     const replaces = asked.run ?? (yield* newestTask(by, conversation))?.id
     if (replaces === undefined) return yield* Effect.fail(missing)
-    const task = yield* sendTo(by, { agent, conversation, replaces, text: "" })
-    return yield* streamed(call, shownOf(task), ignored)
+    const { task } = yield* sendTo(by, { agent, conversation, replaces, text: "" })
+    return yield* streamed(call, opened, shownOf(task), ignored)
   }
   const { edits, id, parts, text } = asked
   const replaces = edits ? runOfSaid(id) : undefined
@@ -135,15 +138,15 @@ const post = Effect.fnUntraced(function* (call: WireCall) {
     ...defined({ text: replaces && text })
   })
   const said = { agent, conversation, text, parts, idempotency_key, replaces }
-  const task = yield* sendTo(by, said, edits)
-  return yield* streamed(call, shownOf(task), ignored)
+  const { task } = yield* sendTo(by, said, edits)
+  return yield* streamed(call, opened, shownOf(task), ignored)
 })
 
 const resume = Effect.fnUntraced(function* (call: WireCall) {
   const task = yield* taskAtWork(call.by, yield* chatIn(call))
   return task === undefined
     ? HttpServerResponse.empty({ status: 204 })
-    : yield* streamed(call, shownOf(task))
+    : yield* streamed(call, yield* openAnswer(call), shownOf(task))
 })
 
 /** The newest messages, as the client would hold them, had it followed the conversation. */
@@ -156,19 +159,13 @@ const history = Effect.fnUntraced(function* (call: WireCall) {
   const messages = new UiHistory({ conversation, isCustomer: isCustomer(by), fileAt })
   const runtime = yield* AgentRuntime
   const from = { ordinal: Math.max(0, newest.ordinal - history_runs_max), seq: -1 }
-  const read = Effect.gen(function* () {
-    const { pull } = yield* runtime.openFeed(conversation, from, by)
-    for (;;) {
-      // A feed ends with its service alone.
-      const items = yield* Pull.catchDone(pull, () => new ShuttingDown())
-      for (const item of items) {
-        if (item._tag === "CaughtUp") return messages.messages
-        messages.add(item, item._tag === "Event" ? cursorOf(item) : "")
-      }
-    }
+  const read = forEachItem(runtime.openFeed(conversation, from, by), (item) => {
+    messages.add(item, item._tag === "Event" ? cursorOf(item) : "")
+    return false
   })
   const limits = yield* Limits
-  return HttpServerResponse.jsonUnsafe(yield* limits.page(by, Effect.scoped(read)))
+  yield* limits.page(by, read)
+  return HttpServerResponse.jsonUnsafe(messages.messages)
 })
 
 const stop = Effect.fnUntraced(function* (call: WireCall) {

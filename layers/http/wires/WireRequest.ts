@@ -43,6 +43,8 @@ export interface WireRoute<R> {
   readonly path: `/${string}`
   readonly right: RightName
   readonly answer: WireAnswer<R>
+  /** The answer to a request that is refused, in the wire's own form. Absent = a problem. */
+  readonly refused?: (problem: Problem) => HttpServerResponse.HttpServerResponse
 }
 
 const foreignPage = forbidden(
@@ -97,20 +99,21 @@ export const makeAnswering = Effect.gen(function* () {
     return yield* answer({ by, token, request, params, base: linkBase(request, base_path) })
   })
 
-  const toProblem = Effect.fnUntraced(function* (error: unknown) {
-    const problem = anyProblemOf(error)
-    if (problem === undefined) return yield* Effect.die(error)
-    yield* log(problem)
-    return respond(problem)
-  })
+  const refusedBy = <R>({ refused = respond }: WireRoute<R>) =>
+    Effect.fnUntraced(function* (error: unknown) {
+      const problem = anyProblemOf(error)
+      if (problem === undefined) return yield* Effect.die(error)
+      yield* log(problem)
+      return refused(problem)
+    })
 
   return {
     of: <R>(route: WireRoute<R>) =>
       Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest
         const origin = originOf(request, origins)
-        if (Result.isFailure(origin)) return respond(origin.failure)
-        const response = yield* Effect.catch(answered(route, request), toProblem)
+        if (Result.isFailure(origin)) return yield* refusedBy(route)(origin.failure)
+        const response = yield* Effect.catch(answered(route, request), refusedBy(route))
         return origin.success === undefined
           ? response
           : HttpServerResponse.setHeaders(response, forPages(origin.success))

@@ -2,10 +2,9 @@
  * The answer of a wire: one run from its first event on, until it has ended or waits for people. What a client was shown before it
  * answered a question is not sent again.
  */
-import { Channel, Deferred, Effect, Stream } from "effect"
-import type { Scope } from "effect"
-import type { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { AgentRuntime } from "../../../services/AgentRuntime.ts"
+import { Channel, Deferred, Effect, Pull, Stream } from "effect"
+import { AgentRuntime, ShuttingDown } from "../../../services/AgentRuntime.ts"
+import type { OpenFeed, WatchError } from "../../../services/AgentRuntime.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import type { Problem } from "../../../src/operation/Problem.ts"
 import type { FeedItem } from "../../../src/run/FeedItem.ts"
@@ -15,21 +14,35 @@ import { RunView } from "../../../src/wire/RunView.ts"
 import { isCustomer } from "../../service/CustomerRules.ts"
 import { problemOf } from "../boundary/Problems.ts"
 import * as EventStream from "../stream/EventStream.ts"
+import type { OpenedStream } from "../stream/StreamHost.ts"
 import { StreamHost } from "../stream/StreamHost.ts"
 import { textPull } from "../stream/TextPull.ts"
 import { counting } from "../stream/UnreadBytes.ts"
 import type { WireCall } from "./WireRequest.ts"
 
+/** Where a step is: the last event of the run's journal, from 0 on, and what resumes the conversation behind it. */
+export interface StepPlace {
+  readonly seq: number
+  /** Empty for what is not journaled yet. */
+  readonly cursor: string
+}
+
 /** One protocol's texts of a run. They follow one another. */
 export interface WireTexts {
   /** Before the first step. */
   readonly start: string
-  /** Of the next step; `cursor` resumes behind it. */
-  readonly next: (step: RunStep, cursor: string) => string
+  /** Of the next step. */
+  readonly next: (step: RunStep, place: StepPlace) => string
   /** In place of a last step, where the run cannot be read on. */
   readonly failed: (problem: Problem) => string
   /** Behind the last step. */
-  readonly end: string
+  readonly end: () => string
+  /** Called behind the step at which the reader waited whose answers are shown. */
+  readonly begin?: () => void
+  /** Keeps the connection alive. Absent = a comment of an event stream. */
+  readonly beat?: string
+  /** Absent = `text/event-stream`. */
+  readonly contentType?: string
 }
 
 /** Which run is shown, and what its reader knows of it. */
@@ -40,6 +53,8 @@ export interface Shown {
   readonly ordinal: number
   /** Questions that the reader has answered: it was shown what came before. Absent = it is shown everything. */
   readonly answered?: ReadonlyArray<ApprovalId>
+  /** Whether the answer ends where the run waited for people next, though it has gone on since. Absent = no. */
+  readonly isStretch?: boolean
 }
 
 /** Turns the feed's items into the texts of the answer. */
@@ -48,18 +63,28 @@ export class WireReader {
   readonly #texts: WireTexts
   /** Answered questions that were not asked yet. */
   readonly #unasked: Set<ApprovalId>
+  readonly #answered: ReadonlySet<ApprovalId>
+  readonly #isStretch: boolean
+  #seq = -1
   #isShown: boolean
   /** The journal was read up to now. */
   #isLive = false
   /** The end of the answer, unless more has happened since. */
-  #pause: { readonly step: RunStep; readonly cursor: string } | undefined
+  #pause: { readonly step: RunStep; readonly place: StepPlace } | undefined
   #isOver = false
 
-  constructor(texts: WireTexts, by: Principal, { answered = [], run }: Shown) {
+  constructor(texts: WireTexts, by: Principal, { answered = [], isStretch = false, run }: Shown) {
     this.#view = new RunView(run, isCustomer(by))
     this.#texts = texts
+    this.#answered = new Set(answered)
+    this.#isStretch = isStretch
     this.#unasked = new Set(answered)
     this.#isShown = answered.length === 0
+  }
+
+  /** Whether the reader was found where it waited, or was shown everything. */
+  get isShown(): boolean {
+    return this.#isShown
   }
 
   /** Whether the last text was given. */
@@ -73,43 +98,50 @@ export class WireReader {
       this.#isLive = true
       return this.#paused()
     }
+    if (item._tag === "Event") this.#seq = item.entry.seq
+    const cursor = item._tag === "Event" ? EventStream.cursorOf(item) : ""
+    const place = { seq: this.#seq, cursor }
     let text = ""
-    for (const step of this.#view.next(item)) text += this.#text(step, item)
+    for (const step of this.#view.next(item)) {
+      if (!this.#isOver) text += this.#text(step, place)
+    }
     return text
   }
 
-  #text(step: RunStep, item: FeedItem): string {
-    const cursor = item._tag === "Event" ? EventStream.cursorOf(item) : ""
-    if (step._tag === "Queued") return this.#last(step, cursor)
-    if (step._tag === "Parked") return this.#parked(step, cursor)
+  #text(step: RunStep, place: StepPlace): string {
+    if (step._tag === "Queued") return this.#last(step, place)
+    if (step._tag === "Parked") return this.#parked(step, place)
     this.#pause = undefined
     if (step._tag === "Asked") this.#unasked.delete(step.approval)
     if (step._tag === "Ended") {
       this.#isShown = true
-      return this.#last(step, cursor)
+      return this.#last(step, place)
     }
-    const text = this.#texts.next(step, cursor)
+    const text = this.#texts.next(step, place)
     return this.#isShown ? text : ""
   }
 
-  #parked(step: Extract<RunStep, { _tag: "Parked" }>, cursor: string): string {
+  #parked(step: Extract<RunStep, { _tag: "Parked" }>, place: StepPlace): string {
     if (!this.#isShown) {
       if (this.#unasked.size > 0) return ""
       this.#isShown = true
-      this.#texts.next(step, cursor)
+      this.#texts.next(step, place)
+      this.#texts.begin?.()
       return ""
     }
-    this.#pause = { step, cursor }
-    return this.#isLive ? this.#paused() : ""
+    // Of several answers the last is journaled a little later than the first.
+    if (step.questions.some(({ approval }) => approval && this.#answered.has(approval))) return ""
+    this.#pause = { step, place }
+    return this.#isLive || this.#isStretch ? this.#paused() : ""
   }
 
   #paused(): string {
-    return this.#pause === undefined ? "" : this.#last(this.#pause.step, this.#pause.cursor)
+    return this.#pause === undefined ? "" : this.#last(this.#pause.step, this.#pause.place)
   }
 
-  #last(step: RunStep, cursor: string): string {
+  #last(step: RunStep, place: StepPlace): string {
     this.#isOver = true
-    return this.#texts.next(step, cursor) + this.#texts.end
+    return this.#texts.next(step, place) + this.#texts.end()
   }
 }
 
@@ -123,28 +155,49 @@ function* textsOf(reader: WireReader, items: ReadonlyArray<FeedItem>, end: () =>
   }
 }
 
-/**
- * Answers with the run's texts as server-sent events. Fails with 429 and 503 where too many streams are open. Who goes away cancels
- * nothing.
- */
+/** The feed from the first event of the run on. */
+const feedOf = (by: Principal, { conversation, ordinal }: Shown) =>
+  AgentRuntime.use((runtime) => runtime.openFeed(conversation, { ordinal, seq: -1 }, by))
+
+/** Reads the run as far as it has come, and no further. Gives the reader, which has passed everything to its texts. */
+export const readRun = Effect.fnUntraced(function* (by: Principal, shown: Shown, texts: WireTexts) {
+  const reader = new WireReader(texts, by, shown)
+  yield* forEachItem(feedOf(by, shown), (item) => {
+    reader.textOf(item)
+    return reader.isOver
+  })
+  return reader
+})
+
+/** Takes the items of a feed up to now, until one is enough. */
+export const forEachItem = <E, R>(
+  open: Effect.Effect<OpenFeed<WatchError>, E, R>,
+  isEnough: (item: FeedItem) => boolean
+) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const { pull } = yield* open
+      for (;;) {
+        // A feed ends with its service alone.
+        for (const item of yield* Pull.catchDone(pull, () => new ShuttingDown())) {
+          if (isEnough(item) || item._tag === "CaughtUp") return
+        }
+      }
+    })
+  )
+
+/** Reserves the place of an answer. Fails with 429 and 503 where too many streams are open, before anything is done. */
+export const openAnswer = ({ by, token }: WireCall) =>
+  StreamHost.use((host) => host.open(by, token))
+
+/** Answers with the run's texts, as they come. Who goes away cancels nothing. */
 export const streamRun = Effect.fnUntraced(function* (
-  { by, request, token }: WireCall,
+  { by, request }: WireCall,
+  { account, encode = EventStream.inUtf8, goesOn, heartbeat_ms, until }: OpenedStream,
   shown: Shown,
   texts: WireTexts
-): Effect.fn.Return<
-  HttpServerResponse.HttpServerResponse,
-  unknown,
-  AgentRuntime | StreamHost | HttpServerRequest.HttpServerRequest | Scope.Scope
-> {
+) {
   const runtime = yield* AgentRuntime
-  const host = yield* StreamHost
-  const {
-    account,
-    encode = EventStream.inUtf8,
-    goesOn,
-    heartbeat_ms,
-    until
-  } = yield* host.open(by, token)
   const over = yield* Deferred.make<void>()
   const reader = new WireReader(texts, by, shown)
   const { hold, taken } = counting(account)
@@ -156,7 +209,7 @@ export const streamRun = Effect.fnUntraced(function* (
           first: texts.start,
           textsOf: (items) => textsOf(reader, items, () => Deferred.doneUnsafe(over, Effect.void)),
           textOfError: (error) => texts.failed(problemOf(error)),
-          beat: EventStream.beat,
+          beat: texts.beat ?? EventStream.beat,
           beat_ms: heartbeat_ms,
           goesOn,
           until: Effect.raceFirst(until, Deferred.await(over)),
@@ -170,5 +223,5 @@ export const streamRun = Effect.fnUntraced(function* (
       )
     )
   )
-  return EventStream.responseOf(stream, request)
+  return EventStream.responseOf(stream, request, texts.contentType)
 })
