@@ -63,5 +63,5 @@ await troupe.stop()
 // That is 40 euros.
 // refund approval-requested
 // That is 40 euros.
-// refund approval-requested
+// refund output-available
 // It is paid back.
