@@ -57,7 +57,8 @@ const standsAlone = (path: string): boolean =>
   !/^(?:import|export) (?!type)[^;"]*? from "\./m.test(readFileSync(path, "utf8"))
 
 /** A port, one of the stores' own, or what compositions add to a surface. */
-const port = /\/services\/\w+\.ts$|\/Added\w+\.ts$|\/engine\/(?:SqlNotify|Upgrading)\.ts$/
+const port =
+  /\/services\/\w+\.ts$|\/Added\w+\.ts$|\/engine\/(?:ServerSession|SqlNotify|Upgrading)\.ts$/
 
 const code = async (dir: string): Promise<void> => {
   const license = readFileSync(join(root, "node_modules", taken, "LICENSE"), "utf8")

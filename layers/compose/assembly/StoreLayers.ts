@@ -77,15 +77,13 @@ const sql = <E>(
   engine: Layer.Layer<Client | SqlNotify, E>
 ): Layer.Layer<Stores | Client, E | StartError> =>
   Layer.unwrap(
-    Effect.promise(async () => {
-      const [SqlStores, ServerChecks] = await Promise.all([
-        import("../../sql/stores/SqlStores.ts"),
-        import("../../sql/examination/ServerChecks.ts")
-      ])
-      return Layer.merge(memories, ServerChecks.layer(name)).pipe(
-        Layer.provideMerge(SqlStores.layer)
-      )
-    })
+    Effect.map(
+      Effect.promise(() => import("../../sql/stores/SqlStores.ts")),
+      (SqlStores) =>
+        Layer.merge(memories, SqlStores.ServerChecks.layer(name)).pipe(
+          Layer.provideMerge(SqlStores.layer)
+        )
+    )
   ).pipe(Layer.provideMerge(engine))
 
 /** Reports at once which processes that share the server have ended. */

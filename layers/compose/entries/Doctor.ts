@@ -12,7 +12,6 @@ import { PoolerUnusable } from "../../sql/engine/PoolerUnusable.ts"
 import * as DirectoryChecks from "../../sql/examination/DirectoryChecks.ts"
 import { orAway, orUnopened } from "../../sql/examination/ExaminationFailure.ts"
 import type { Engine } from "../../sql/examination/ServerChecks.ts"
-import * as ServerChecks from "../../sql/examination/ServerChecks.ts"
 import * as WorkChecks from "../../sql/examination/WorkChecks.ts"
 import type { App } from "./Replay.ts"
 import { directoryOf } from "./Replay.ts"
@@ -27,6 +26,7 @@ const comparison = <E, R>(waiting: ReadonlyArray<OpenQuestion>, app: App<E, R>) 
   Effect.provide(compareQuestions(waiting, not_compared), directoryOf(app))
 
 const examine = Effect.fnUntraced(function* <E, R>(engine: Engine, app: App<E, R>) {
+  const { ServerChecks } = yield* Effect.promise(() => import("../../sql/stores/SqlStores.ts"))
   const { findings, isReadable } = yield* ServerChecks.examine(engine)
   if (!isReadable) return findings
   const work = yield* WorkChecks.examine(engine)
