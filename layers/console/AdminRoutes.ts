@@ -12,13 +12,13 @@ import { erasedPage, erasuresPage } from "./ErasurePages.ts"
 import type { Rejected } from "./Shell.ts"
 import type { Asked, Page, Surface } from "./SignedPages.ts"
 import {
+  againWith,
   decoded,
   doneOr,
   html,
   nothingHere,
-  page_max,
+  pageQuery,
   perform,
-  queryOf,
   signedPage,
   to
 } from "./SignedPages.ts"
@@ -29,8 +29,7 @@ const day_ms = 86_400_000
 const allRoles = Effect.map(DeclaredRoles, rolesWith)
 
 const tokensWith = Effect.fnUntraced(function* (asked: Asked, rejected?: Rejected) {
-  const given = yield* decoded(TokenOperations.list.query, queryOf(asked, ["after"]), nothingHere)
-  const query = { ...given, limit: page_max }
+  const query = yield* pageQuery(asked, TokenOperations.list.query)
   const found = yield* perform(operations.tokens, query, asked)
   const line = apiLine(asked, TokenOperations.list, query)
   const roles = yield* allRoles
@@ -57,8 +56,7 @@ const create = (surface: Surface) =>
   signedPage(
     Effect.fnUntraced(function* (asked: Asked) {
       const { fields } = asked
-      const again = (message: string, status: number) =>
-        Effect.map(tokensWith(asked, { message, typed: fields }), (page) => html(page, status))
+      const again = againWith(asked, (rejected) => tokensWith(asked, rejected))
       const roles = (yield* allRoles).filter((role) => fields[roleField(role)] === "yes")
       const { days, name, principal } = fields
       const given = { name, roles, days, ...(principal ? { principal } : {}) }
@@ -95,8 +93,7 @@ const revoke = signedPage(
 )
 
 const erasuresWith = Effect.fnUntraced(function* (asked: Asked, rejected?: Rejected) {
-  const given = yield* decoded(ErasureOperations.list.query, queryOf(asked, ["after"]), nothingHere)
-  const query = { ...given, limit: page_max }
+  const query = yield* pageQuery(asked, ErasureOperations.list.query)
   const found = yield* perform(operations.erasures, query, asked)
   const line = apiLine(asked, ErasureOperations.list, query)
   return erasuresPage(asked.view, { ...found, line, ...defined({ rejected }) })
@@ -108,10 +105,7 @@ const erase = (surface: Surface) =>
   signedPage(
     Effect.fnUntraced(function* (asked: Asked) {
       const { again: repeated, subject } = asked.fields
-      const again = (message: string, status: number) =>
-        Effect.map(erasuresWith(asked, { message, typed: asked.fields }), (page) =>
-          html(page, status)
-        )
+      const again = againWith(asked, (rejected) => erasuresWith(asked, rejected))
       const read = yield* Effect.result(
         Schema.decodeUnknownEffect(ErasureOperations.erase.payload)({ subject })
       )

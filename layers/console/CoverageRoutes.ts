@@ -11,7 +11,16 @@ import { coverage_days, coveragePage } from "./CoveragePages.ts"
 import { jsonText } from "./Html.ts"
 import type { Rejected } from "./Shell.ts"
 import type { Asked, Page, Surface } from "./SignedPages.ts"
-import { decoded, doneOr, html, nothingHere, perform, queryOf, signedPage } from "./SignedPages.ts"
+import {
+  againWith,
+  decoded,
+  doneOr,
+  html,
+  nothingHere,
+  perform,
+  queryOf,
+  signedPage
+} from "./SignedPages.ts"
 
 const day_ms = 86_400_000
 /** The runs of one page. */
@@ -69,11 +78,8 @@ const trial = (surface: Surface) =>
       const tried = Effect.flatMap(policyOf(typed), (policy) =>
         coverageWith(asked, { days }, { policy, typed })
       )
-      return yield* doneOr(surface, Effect.map(tried, html), (message, status) =>
-        Effect.map(coverageWith(asked, { days }, {}, { message, typed: fields }), (page) =>
-          html(page, status)
-        )
-      )
+      const again = againWith(asked, (rejected) => coverageWith(asked, { days }, {}, rejected))
+      return yield* doneOr(surface, Effect.map(tried, html), again)
     })
   )(surface)
 

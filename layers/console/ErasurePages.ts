@@ -1,10 +1,10 @@
 /** Erasures: what was erased, by whom and when, and the erasure of a person, which cannot be taken back. */
 import type { ErasureRecord, ErasureReport } from "../../src/erasure/Erasure.ts"
-import { apiPart } from "./ApiLine.ts"
 import type { Child, Html } from "./Html.ts"
 import { element } from "./Html.ts"
+import { listPage } from "./ListPage.ts"
 import type { Rejected, View } from "./Shell.ts"
-import { emptyList, fact, form, nextPage, page, rejectedNotice, table } from "./Shell.ts"
+import { fact, form, page } from "./Shell.ts"
 import { opening } from "./WordedForm.ts"
 import { moment, shortId } from "./Words.ts"
 
@@ -91,28 +91,18 @@ const erasureRow = (view: View, record: ErasureRecord): Html => {
 
 /** The erasures of the tenant, the newest first. */
 export const erasuresPage = (view: View, { items, line, next_after, rejected }: Erasures): Html =>
-  page(
-    view,
-    { title: "Erasures", current },
-    rejectedNotice(rejected),
-    subjectForm(view, rejected),
-    items.length === 0
-      ? emptyList(
-          "Nothing was erased yet.",
-          "Each erasure stands here: by whom, when and how much."
-        )
-      : table(
-          ["Erasure", "Of (digest)", "Erased", "State", "By", "When"],
-          items.map((each) => erasureRow(view, each)),
-          5
-        ),
-    nextPage(
-      next_after === undefined
-        ? undefined
-        : `${view.path}${current}?${new URLSearchParams({ after: next_after })}`
-    ),
-    apiPart(line)
-  )
+  listPage(view, {
+    title: "Erasures",
+    current,
+    rejected,
+    form: subjectForm(view, rejected),
+    columns: ["Erasure", "Of (digest)", "Erased", "State", "By", "When"],
+    rows: items.map((each) => erasureRow(view, each)),
+    numbersFrom: 5,
+    none: ["Nothing was erased yet.", "Each erasure stands here: by whom, when and how much."],
+    next_after,
+    line
+  })
 
 const sentences = (title: string, all: ReadonlyArray<Child>): Child =>
   all.length > 0 &&

@@ -13,10 +13,10 @@ import { comparisonPage, forkPage } from "./ForkPages.ts"
 import type { Rejected } from "./Shell.ts"
 import type { Asked, Page, Surface } from "./SignedPages.ts"
 import {
+  againWith,
   decoded,
   doneOr,
   events_max,
-  html,
   nothingHere,
   perform,
   queryOf,
@@ -74,7 +74,7 @@ const optionsOf = Effect.fnUntraced(function* ({ fields }: Asked, message: strin
 const fork = (surface: Surface) =>
   signedPage(
     Effect.fnUntraced(function* (asked: Asked) {
-      const { fields, view } = asked
+      const { view } = asked
       const id = yield* runId(asked)
       const { message } = yield* perform(operations.run, { id }, asked)
       const forked = Effect.flatMap(optionsOf(asked, message), (options) =>
@@ -83,8 +83,7 @@ const fork = (surface: Surface) =>
       return yield* doneOr(
         surface,
         Effect.map(forked, (made) => to(`${view.path}/runs/${made.id}/comparison`)),
-        (message, status) =>
-          Effect.map(formWith(asked, id, { message, typed: fields }), (page) => html(page, status))
+        againWith(asked, (rejected) => formWith(asked, id, rejected))
       )
     })
   )(surface)

@@ -15,6 +15,7 @@ import {
   html,
   nothingHere,
   page_max,
+  pageQuery,
   perform,
   queryOf,
   signedPage,
@@ -39,12 +40,8 @@ const chosenBy = Effect.fnUntraced(function* (asked: Asked) {
 })
 
 const owners = Effect.fnUntraced(function* (asked: Asked) {
-  const query = yield* decoded(
-    ConversationOperations.list.query,
-    queryOf(asked, ["after"]),
-    nothingHere
-  )
-  const found = yield* perform(operations.conversations, { ...query, limit: page_max }, asked)
+  const query = yield* pageQuery(asked, ConversationOperations.list.query)
+  const found = yield* perform(operations.conversations, query, asked)
   return memoryOwnersPage(asked.view, found)
 })
 

@@ -23,7 +23,7 @@ import {
   followedPage,
   html,
   nothingHere,
-  page_max,
+  pageQuery,
   perform,
   queryOf,
   signedPage,
@@ -31,9 +31,8 @@ import {
 } from "./SignedPages.ts"
 
 const questionsOf = (asked: Asked) =>
-  Effect.flatMap(
-    decoded(ApprovalOperations.list.query, queryOf(asked, ["after"]), nothingHere),
-    (query) => perform(operations.approvals, { ...query, limit: page_max }, asked)
+  Effect.flatMap(pageQuery(asked, ApprovalOperations.list.query), (query) =>
+    perform(operations.approvals, query, asked)
   )
 
 /** The list of questions with its mark, where it is the first page, which is the one that is followed. */

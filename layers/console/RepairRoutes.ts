@@ -13,10 +13,10 @@ import { letterPage, lettersPage } from "./LetterPages.ts"
 import type { Rejected } from "./Shell.ts"
 import type { Asked, Page, Surface } from "./SignedPages.ts"
 import {
+  againWith,
   decoded,
   doneOr,
   events_max,
-  html,
   nothingHere,
   page_max,
   perform,
@@ -76,8 +76,7 @@ const settle = (surface: Surface) =>
     Effect.fnUntraced(function* (asked: Asked) {
       const { fields, view } = asked
       const id = yield* runId(asked)
-      const again = (message: string, status: number) =>
-        Effect.map(unknownWith(asked, id, { message, typed: fields }), (page) => html(page, status))
+      const again = againWith(asked, (rejected) => unknownWith(asked, id, rejected))
       const outcome = settlementOf(asked)
       if (Result.isFailure(outcome)) return yield* again(outcome.failure, 422)
       const call = CallId.make(fields["call"] ?? "")
@@ -142,10 +141,7 @@ const resolve = (surface: Surface) =>
     Effect.fnUntraced(function* (asked: Asked) {
       const { decision, why: reason = "" } = asked.fields
       const event_id = yield* letterId(asked)
-      const again = (message: string, status: number) =>
-        Effect.map(letterWith(asked, event_id, { message, typed: asked.fields }), (page) =>
-          html(page, status)
-        )
+      const again = againWith(asked, (rejected) => letterWith(asked, event_id, rejected))
       if (!isReason(reason)) return yield* again("Say why, in 1 to 4,000 characters.", 422)
       if (decision !== "replay" && decision !== "discard") {
         return yield* again("Say whether it is sent again or given up.", 422)

@@ -15,7 +15,7 @@ import type { Html } from "./Html.ts"
 import { documentOf } from "./Html.ts"
 import type { IdentityProvider } from "./IdentityProvider.ts"
 import * as Sessions from "./Sessions.ts"
-import type { View } from "./Shell.ts"
+import type { Rejected, View } from "./Shell.ts"
 import type { Trouble } from "./SignInPages.ts"
 import { problemPage } from "./SignInPages.ts"
 
@@ -395,6 +395,19 @@ export const queryOf = (
 export const page_max = 50
 /** The events of a run that its page has, and those that are read for why a call is asked or ran. */
 export const events_max = 500
+
+/** A page of a list as the address of a page of the console asks for it. */
+export const pageQuery = <A extends object, I>(asked: Asked, query: Schema.Codec<A, I>) =>
+  Effect.map(decoded(query, queryOf(asked, ["after"]), nothingHere), (given) => ({
+    ...given,
+    limit: page_max
+  }))
+
+/** Shows a page again: with why its form was not done, and with what was typed. */
+export const againWith =
+  <E, R>(asked: Asked, show: (rejected: Rejected) => Effect.Effect<Html, E, R>) =>
+  (message: string, status: number) =>
+    Effect.map(show({ message, typed: asked.fields }), (page) => html(page, status))
 
 /** The run that an address names. */
 export const runId = ({ params }: Asked) =>

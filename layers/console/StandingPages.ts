@@ -7,6 +7,7 @@ import { apiPart } from "./ApiLine.ts"
 import { behindChart, chartLegend, columnChart } from "./Charts.ts"
 import type { Child, Html } from "./Html.ts"
 import { element } from "./Html.ts"
+import { listPage } from "./ListPage.ts"
 import type { View } from "./Shell.ts"
 import { emptyList, fact, page, row, table } from "./Shell.ts"
 import { duration, moment, shortId } from "./Words.ts"
@@ -239,45 +240,40 @@ export const checksPage = (view: View, { findings, level }: Checks, line: string
 type Deliveries = OutputOf<typeof StandingOperations.deliveries>["items"]
 type Settings = OutputOf<typeof StandingOperations.settings>["items"]
 
-/** What is delivered, by topic: channels, webhooks, and what features deliver. */
-export const channelsPage = (view: View, items: Deliveries, line: string): Html => {
-  const { now, path } = view
-  return page(
-    view,
-    { title: "Channels", current: "/channels" },
-    items.length === 0
-      ? emptyList(
-          "Nothing is delivered here.",
-          "Channels, webhooks and what features deliver would stand here, with what waits."
-        )
-      : table(
-          ["Topic", "Last failure", "Wait", "Failed before", "Oldest", "Dead letters"],
-          items.map((each) => {
-            const { dead, delivered_here, failed, failed_at, failure, oldest_at, topic, waiting } =
-              each
-            return row(
-              2,
-              [
-                cutText(topic, 200),
-                !delivered_here &&
-                  element("p", { class: "small quiet" }, "no handler in this process")
-              ],
-              failed_at !== undefined && [
-                element("span", { class: "tag bad" }, failure ?? "other"),
-                " ",
-                moment(failed_at, now)
-              ],
-              counted(waiting),
-              counted(failed),
-              oldest_at !== undefined && moment(oldest_at, now),
-              dead > 0 ? element("a", { href: `${path}/dead-letters` }, counted(dead)) : "0"
-            )
-          }),
-          2
-        ),
-    apiPart(line)
+const deliveryRow = ({ now, path }: View, each: Deliveries[number]): Html => {
+  const { dead, delivered_here, failed, failed_at, failure, oldest_at, topic, waiting } = each
+  return row(
+    2,
+    [
+      cutText(topic, 200),
+      !delivered_here && element("p", { class: "small quiet" }, "no handler in this process")
+    ],
+    failed_at !== undefined && [
+      element("span", { class: "tag bad" }, failure ?? "other"),
+      " ",
+      moment(failed_at, now)
+    ],
+    counted(waiting),
+    counted(failed),
+    oldest_at !== undefined && moment(oldest_at, now),
+    dead > 0 ? element("a", { href: `${path}/dead-letters` }, counted(dead)) : "0"
   )
 }
+
+/** What is delivered, by topic: channels, webhooks, and what features deliver. */
+export const channelsPage = (view: View, items: Deliveries, line: string): Html =>
+  listPage(view, {
+    title: "Channels",
+    current: "/channels",
+    columns: ["Topic", "Last failure", "Wait", "Failed before", "Oldest", "Dead letters"],
+    rows: items.map((each) => deliveryRow(view, each)),
+    numbersFrom: 2,
+    none: [
+      "Nothing is delivered here.",
+      "Channels, webhooks and what features deliver would stand here, with what waits."
+    ],
+    line
+  })
 
 const settingText = ({ name, value }: Settings[number]): string => {
   if (typeof value === "boolean") return value ? "on" : "off"

@@ -16,9 +16,9 @@ import type { Rejected } from "./Shell.ts"
 import { may } from "./Shell.ts"
 import type { Asked, Page, Surface } from "./SignedPages.ts"
 import {
+  againWith,
   decoded,
   doneOr,
-  html,
   nothingHere,
   page_max,
   perform,
@@ -153,8 +153,7 @@ const sent = Effect.fnUntraced(function* (
 const begin = (surface: Surface) =>
   signedPage(
     Effect.fnUntraced(function* (asked: Asked) {
-      const again = (message: string, status: number) =>
-        Effect.map(talksWith(asked, { message, typed: asked.fields }), (page) => html(page, status))
+      const again = againWith(asked, (rejected) => talksWith(asked, rejected))
       const agent = Schema.decodeUnknownOption(AgentName)(asked.fields["agent"])
       if (agent._tag === "None") return yield* again("Say which agent it is for.", 422)
       return yield* doneOr(
@@ -179,10 +178,7 @@ const say = (surface: Surface) =>
           const item = yield* itemOf(asked, id)
           return to(item === undefined ? `${view.path}/conversations` : addressOf(view, item))
         }),
-        (message, status) =>
-          Effect.map(talkWith(asked, id, { message, typed: asked.fields }), (page) =>
-            html(page, status)
-          )
+        againWith(asked, (rejected) => talkWith(asked, id, rejected))
       )
     })
   )(surface)

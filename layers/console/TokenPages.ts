@@ -1,11 +1,11 @@
 /** Access tokens: who holds which, made with a role and an end, shown once, and revoked. */
 import type { AccessToken, IssuedToken } from "../../src/permission/AccessToken.ts"
 import { isInForce } from "../../src/permission/AccessToken.ts"
-import { apiPart } from "./ApiLine.ts"
 import type { Child, Html } from "./Html.ts"
 import { element } from "./Html.ts"
+import { listPage } from "./ListPage.ts"
 import type { Rejected, View } from "./Shell.ts"
-import { emptyList, form, nextPage, page, rejectedNotice, table } from "./Shell.ts"
+import { form, page } from "./Shell.ts"
 import { opening } from "./WordedForm.ts"
 import { moment } from "./Words.ts"
 
@@ -143,28 +143,21 @@ const tokenRow = (view: View, token: AccessToken): Html => {
 /** The tokens of the tenant, the newest first. */
 export const tokensPage = (view: View, tokens: Tokens): Html => {
   const { items, line, next_after, rejected } = tokens
-  return page(
-    view,
-    { title: "Access tokens", current },
-    rejectedNotice(rejected),
-    newToken(view, tokens),
-    items.length === 0
-      ? emptyList(
-          "No token was made here yet.",
-          "Those that the service was started with are none of these."
-        )
-      : table(
-          ["Token", "Whose", "Roles", "State", "Used", "Made"],
-          items.map((each) => tokenRow(view, each)),
-          4
-        ),
-    nextPage(
-      next_after === undefined
-        ? undefined
-        : `${view.path}${current}?${new URLSearchParams({ after: next_after })}`
-    ),
-    apiPart(line)
-  )
+  return listPage(view, {
+    title: "Access tokens",
+    current,
+    rejected,
+    form: newToken(view, tokens),
+    columns: ["Token", "Whose", "Roles", "State", "Used", "Made"],
+    rows: items.map((each) => tokenRow(view, each)),
+    numbersFrom: 4,
+    none: [
+      "No token was made here yet.",
+      "Those that the service was started with are none of these."
+    ],
+    next_after,
+    line
+  })
 }
 
 /** A token that was made, with its text, which no other page ever has. */
