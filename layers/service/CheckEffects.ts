@@ -12,7 +12,7 @@ import * as StandingOperations from "../../src/operation/StandingOperations.ts"
 import type { Finding } from "../../src/value/Finding.ts"
 import { fault, ids_max, noneExpected, ok, warning, worstOf } from "../../src/value/Finding.ts"
 import type { Tenant } from "../../src/value/Ids.ts"
-import { compareQuestions } from "./OpenQuestions.ts"
+import { compareQuestions } from "./ComparedQuestions.ts"
 import { serve } from "./Served.ts"
 import { policy } from "./ToolEffects.ts"
 

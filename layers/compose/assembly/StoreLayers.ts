@@ -78,11 +78,9 @@ const sql = <E>(
 ): Layer.Layer<Stores | Client, E | StartError> =>
   Layer.unwrap(
     Effect.map(
-      Effect.promise(() => import("../../sql/stores/SqlStores.ts")),
-      (SqlStores) =>
-        Layer.merge(memories, SqlStores.ServerChecks.layer(name)).pipe(
-          Layer.provideMerge(SqlStores.layer)
-        )
+      Effect.promise(() => import("./SqlDatabase.ts")),
+      ({ ServerChecks, SqlStores }) =>
+        Layer.merge(memories, ServerChecks.layer(name)).pipe(Layer.provideMerge(SqlStores.layer))
     )
   ).pipe(Layer.provideMerge(engine))
 

@@ -5,8 +5,8 @@
 import { Effect, Layer } from "effect"
 import type { Redacted } from "effect"
 import { fault, ok, unknown } from "../../../src/value/Finding.ts"
-import type { OpenQuestion } from "../../service/OpenQuestions.ts"
-import { compareQuestions } from "../../service/OpenQuestions.ts"
+import type { OpenQuestion } from "../../service/ComparedQuestions.ts"
+import { compareQuestions } from "../../service/ComparedQuestions.ts"
 import { DirectoryInUse, DirectoryUnusable } from "../../sql/engine/DirectoryLock.ts"
 import { PoolerUnusable } from "../../sql/engine/PoolerUnusable.ts"
 import * as DirectoryChecks from "../../sql/examination/DirectoryChecks.ts"
@@ -26,7 +26,7 @@ const comparison = <E, R>(waiting: ReadonlyArray<OpenQuestion>, app: App<E, R>) 
   Effect.provide(compareQuestions(waiting, not_compared), directoryOf(app))
 
 const examine = Effect.fnUntraced(function* <E, R>(engine: Engine, app: App<E, R>) {
-  const { ServerChecks } = yield* Effect.promise(() => import("../../sql/stores/SqlStores.ts"))
+  const { ServerChecks } = yield* Effect.promise(() => import("../assembly/SqlDatabase.ts"))
   const { findings, isReadable } = yield* ServerChecks.examine(engine)
   if (!isReadable) return findings
   const work = yield* WorkChecks.examine(engine)

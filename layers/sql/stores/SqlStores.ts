@@ -25,9 +25,6 @@ import * as SqlTaskStore from "../journal/SqlTaskStore.ts"
 import * as TenantReads from "../engine/TenantReads.ts"
 import * as SqlToolQueue from "../tools/SqlToolQueue.ts"
 
-/** What looks at a database, which whoever opens one loads with its stores. */
-export * as ServerChecks from "../examination/ServerChecks.ts"
-
 /** Why the stores could not start. */
 export type StartError = Migrations.StartError | PoolerUnusable
 
