@@ -42,7 +42,8 @@ const all = (database: string) => `
   }
   globalThis.fetch = async (input, init) => {
     const answer = await own(input, init)
-    const [api, path] = String(input.url ?? input).split("/v1/")
+    const [before, path] = String(input.url ?? input).split("/v1/")
+    const api = before.replace(/\\/wires$/, "")
     const sent = new Headers(init?.headers ?? input.headers)
     const headers = { authorization: sent.get("authorization"), "content-type": "application/json" }
     if (sent.has("on-behalf-of")) headers["on-behalf-of"] = sent.get("on-behalf-of")
@@ -110,9 +111,17 @@ describe("the examples", () => {
   it("stop their servers although event streams are open there, and end these", () => {
     assert.deepStrictEqual(
       [...ran].flatMap(([name, { ends }]) => (ends.length === 0 ? [] : [[name, ...ends]])),
-      ["deciding", "express", "fastify", "http", "merging", "onbehalf", "router", "serving"].map(
-        (name) => [name, "ended"]
-      )
+      [
+        "deciding",
+        "express",
+        "fastify",
+        "http",
+        "merging",
+        "onbehalf",
+        "responses",
+        "router",
+        "serving"
+      ].map((name) => [name, "ended"])
     )
   })
 
@@ -179,6 +188,7 @@ const shown: Readonly<Record<string, readonly [shows: string, pages?: Record<str
   platform: ["AG-34 AG-64 sends its one request after approval", { "layers/calls/README.md": 1 }],
   policy: ["allows, denies and asks by the sender", { "src/permission/README.md": 1 }],
   providertools: ["offers those that the policy allows", { "layers/model/README.md": 1 }],
+  responses: ["is approved by a client of the Responses API", { "layers/http/README.md": 1 }],
   resuming: ["goes on behind a cursor", { "layers/compose/README.md": 1 }],
   roles: ["asks as one role and decides as another", { "src/permission/README.md": 1 }],
   router: ["answers under a path, with links that lead there", { "layers/http/README.md": 1 }],

@@ -219,6 +219,22 @@ describe("useChat's client", () => {
     assert.strictEqual(textOf(done), "Done with twice 1007.")
   })
 
+  it("answers two questions at once", async () => {
+    ran.length = 0
+    const chat = chatOf("olga")
+    const [first, second] = callsOf(await said(chat, "both 1015"))
+    await chat.addToolApprovalResponse({ id: String(first?.approval?.id), approved: false })
+    await chat.addToolApprovalResponse({ id: String(second?.approval?.id), approved: true })
+    await new Promise((resolve) => setTimeout(resolve, 0))
+    const done = await idle(chat)
+    assert.deepStrictEqual(
+      callsOf(done).map(({ state }) => state),
+      ["output-denied", "output-available"]
+    )
+    assert.strictEqual(textOf(done), "Done with both 1015.")
+    assert.deepStrictEqual(ran, ["refund 1015-b"])
+  })
+
   it("is shown arguments that a person replaced elsewhere, when it comes back", async () => {
     ran.length = 0
     const chat = chatOf("olga")

@@ -9,50 +9,15 @@ import { WireReader } from "../../layers/http/wires/WireStream.ts"
 import type { FeedItem } from "../../src/run/FeedItem.ts"
 import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { ApprovalId } from "../../src/value/Ids.ts"
-import { callId, ConversationId, rootFrame } from "../../src/value/Ids.ts"
+import { callId, rootFrame } from "../../src/value/Ids.ts"
 import { UiHistory } from "../../src/wire/UiHistory.ts"
 import { ui_end, uiFrame, UiMessages } from "../../src/wire/UiMessages.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { either } from "../Long.ts"
-import { interleave, run, seeded } from "../run/Interleaving.ts"
+import { run } from "../run/Interleaving.ts"
+import { caughtUp, conversation, eventItem, eventsIn, watched } from "./RandomRuns.ts"
 
-const conversation = ConversationId.make("c-1")
 const fileAt = (digest: string) => `/files/${digest}`
-
-const eventItem = (event: RunEvent, seq: number): FeedItem => ({
-  _tag: "Event",
-  run,
-  ordinal: 1,
-  entry: { seq, at: seq, event }
-})
-const caughtUp: FeedItem = { _tag: "CaughtUp", ordinal: 1, seq: -1 }
-
-/** The pieces in which a turn is watched: some attempts break off, and some are told again from their start. */
-const piecesOf = (
-  event: Extract<RunEvent, { _tag: "ModelTurned" }>,
-  random: () => number
-): ReadonlyArray<FeedItem> => {
-  const items: Array<FeedItem> = []
-  const { frame, step } = event
-  const say = (kind: "text" | "reasoning", whole: string, upTo: number) => {
-    let offset = 0
-    while (offset < upTo) {
-      const text = whole.slice(offset, Math.min(upTo, offset + 1 + Math.floor(random() * 8)))
-      items.push({ _tag: "Delta", run, ordinal: 1, frame, step, kind, text, offset })
-      offset += text.length
-    }
-  }
-  const reasoning = (event.reasoning ?? []).map(({ text }) => text).join("")
-  const attempt = (thought: string, text: string, part: number) => {
-    say("reasoning", thought, thought.length)
-    say("text", text, Math.floor(text.length * part))
-  }
-  if (random() < 0.3)
-    attempt("Another thought", random() < 0.5 ? "Something else" : event.text, random())
-  if (random() < 0.3) attempt(reasoning, event.text, random())
-  if (random() < 0.8) attempt(reasoning, event.text, random() < 0.5 ? 1 : random())
-  return items
-}
 
 const texts = () => {
   const messages = new UiMessages({ run, conversation, fileAt })
@@ -140,31 +105,8 @@ const again = async (events: ReadonlyArray<RunEvent>, isCustomer: boolean) => {
   return message
 }
 
-/** How long the journal was when this many items had been taken. */
-const eventsIn = (items: ReadonlyArray<FeedItem>, taken: number): number =>
-  items.slice(0, taken).filter(({ _tag }) => _tag === "Event").length
-
 const followed = async (seed: number, isCustomer: boolean): Promise<number> => {
-  const random = seeded(seed + 1)
-  const events = interleave(seed, () => undefined).events.map((event) =>
-    // Customers are shown, and answer, the questions that are for them.
-    isCustomer && event._tag === "ApprovalRequested" && random() < 0.7
-      ? { ...event, approvers: ["customer" as const] }
-      : event
-  )
-  const mayAnswer = (approval: ApprovalId) =>
-    !isCustomer ||
-    events.some(
-      (event) =>
-        event._tag === "ApprovalRequested" &&
-        event.approval === approval &&
-        event.approvers.includes("customer")
-    )
-  const live = events.flatMap((event, seq) =>
-    event._tag === "ModelTurned"
-      ? [...piecesOf(event, random), eventItem(event, seq)]
-      : [eventItem(event, seq)]
-  )
+  const { events, live, mayAnswer, random } = watched(seed, isCustomer)
   const first = read([caughtUp, ...live], isCustomer)
   let message = await reduced(first.frames)
   let length = eventsIn(live, first.taken - 1)

@@ -2,7 +2,8 @@
 import { Schema } from "effect"
 import { agent, tool } from "troupe"
 import { start } from "troupe/embed"
-import { call, scripted, text } from "troupe/testing"
+import { call, calls, scripted, text } from "troupe/testing"
+import { wire_names } from "../../layers/http/boundary/HttpSettings.ts"
 
 export const tokens = {
   olga: `token-olga-${"o".repeat(24)}`,
@@ -86,7 +87,7 @@ const expert = agent({
 /** All that models were given, as JSON, in order. */
 export const prompts: Array<string> = []
 
-/** Calls what the message says: `look 1003`, `refund 1003`, `twice 1003`, `broken 1003`, `ask 1003`; anything else is answered. */
+/** Calls what the message says: `look 1003`, `refund 1003`, `twice 1003`, `both 1003`, `broken 1003`, `ask 1003`; anything else is answered. */
 const model = scripted(
   ({ agent, history, step, system, transcript }) => {
     const [first] = transcript
@@ -97,6 +98,9 @@ const model = scripted(
       return step === 1
         ? call("look", { order: "7" }, { text: "I look it up." })
         : text("It was sent on Monday, says the depot, with all that was in it.")
+    }
+    if (what === "both" && step === 1) {
+      return calls(["a", "b"].map((part) => call("refund", { order: `${order}-${part}` })))
     }
     if (what === "twice" && step <= 2) return call("refund", { order: `${order}-${step}` })
     if (step > 1) return text(`Done with ${said}.`, { reasoning: [{ text: "thought-7d1" }] })
@@ -121,7 +125,7 @@ export const shop = (more: Partial<Parameters<typeof start>[0]> = {}) =>
         token: tokens[who as Who],
         principal
       })),
-      settings: { wires: ["ui-messages"], origins: ["https://shop.example"] },
+      settings: { wires: wire_names, origins: ["https://shop.example"] },
       ...more.http
     }
   } as Parameters<typeof start>[0])

@@ -7,20 +7,30 @@ import type { Credentials } from "../../../services/Credentials.ts"
 import { CustomerAgents } from "../../../services/AgentDirectory.ts"
 import type { WireName } from "../boundary/HttpSettings.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
+import { chatRoutes } from "./ChatDoor.ts"
+import { responsesRoutes } from "./ResponsesDoor.ts"
 import { uiMessageRoutes } from "./UiMessageDoor.ts"
+import type { WireRoute } from "./WireRequest.ts"
 import { makeAnswering } from "./WireRequest.ts"
 
-const wires = { "ui-messages": uiMessageRoutes } as const satisfies Record<WireName, unknown>
+const wires = {
+  "ui-messages": uiMessageRoutes,
+  responses: responsesRoutes,
+  "chat-completions": chatRoutes
+} as const satisfies Record<WireName, unknown>
+
+type AnyRoute = (typeof wires)[WireName][number]
 
 /** What they need besides what each request has. */
 type Services = Exclude<
-  Effect.Services<ReturnType<(typeof wires)[WireName][number]["answer"]>>,
+  Effect.Services<ReturnType<AnyRoute["answer"]>>,
   HttpServerRequest.HttpServerRequest | Scope.Scope
 >
 
 /** The routes of the wires that are served, and what browsers ask before them. */
 export const wireRoutes = (names: ReadonlyArray<WireName>) => {
-  const routes = names.flatMap((name) => wires[name])
+  // Two wires may share a list.
+  const routes = [...new Set(names.flatMap((name): ReadonlyArray<AnyRoute> => wires[name]))]
   const paths = [...new Set(routes.map(({ path }) => path))]
   return { routes, preflights: paths.map((path) => ({ method: "OPTIONS", path }) as const) }
 }
@@ -42,7 +52,10 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Credential
         yield* router.add(
           route.method,
           route.path,
-          Effect.updateContext(answering.of(route) as Effect.Effect<never>, withServices)
+          Effect.updateContext(
+            answering.of(route as WireRoute<Services>) as Effect.Effect<never>,
+            withServices
+          )
         )
       }
       for (const { method, path } of preflights)
