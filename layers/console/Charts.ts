@@ -57,7 +57,9 @@ const scaleOf = (
 ): { readonly top: number; readonly step: number } => {
   const most = Math.max(0, ...columns.map(sumOf))
   if (most < nothing) return { top: 1, step: 1 }
-  const step = roundUp(most / 4)
+  // There is no half of what is counted.
+  const isCount = columns.every(({ parts }) => parts.every(({ value }) => Number.isInteger(value)))
+  const step = Math.max(roundUp(most / 4), isCount ? 1 : 0)
   return { top: Math.ceil(most / step) * step, step }
 }
 
@@ -99,6 +101,7 @@ export const columnChart = (label: string, columns: ReadonlyArray<Column>): Html
   return element(
     "div",
     { class: "chart newest", tabindex: 0, role: "region", "aria-label": label },
+    element("p", { class: "quiet small", "aria-hidden": "true" }, label),
     element(
       "svg",
       { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },

@@ -169,7 +169,8 @@ export const coveragePage = (
                   ...cells(each.was, each.now)
                 ])
               )
-            ]
+            ],
+            1
           ),
           element(
             "p",

@@ -10,7 +10,7 @@ import type { Options } from "troupe/embed"
 import { afterAll, assert, describe, vi } from "vitest"
 import { isFull } from "../Long.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
-import { at, inBrowser, opened, signIn } from "./BrowserScene.ts"
+import { at, inBrowser, inLongBrowser, opened, signIn } from "./BrowserScene.ts"
 
 const axe = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8")
 
@@ -223,6 +223,7 @@ describe("keys", () => {
 describe("every page", () => {
   const canary = `<script>alert(1)</script><img src=x onerror=alert(2)><svg onload=alert(3)>" autofocus onfocus=alert(4) <b hx-get=/console/x hx-trigger=load data-hx-get=/console/y> </textarea></table>\u202e`
 
+  const admin_pages = ["/tokens", "/erasures", "/channels", "/settings"]
   const pagesOf = (id: string, run: string, conversation: string, fork: string) => [
     "",
     "/decisions",
@@ -263,7 +264,7 @@ describe("every page", () => {
           await troupe.result(fork.id)
           for (const [name, paths] of [
             ["olga", pagesOf(id, run, conversation, fork.id)],
-            ["other", ["/tokens", "/erasures", "/channels", "/settings"]]
+            ["other", admin_pages]
           ] as const) {
             const { close, complaints, page } = await opened(base)
             await page.goto("/console/sign-in")
@@ -290,6 +291,42 @@ describe("every page", () => {
         },
         { order: canary, amount: "1", why: "x".repeat(2_000) }
       ),
+    120_000
+  )
+
+  inLongBrowser(
+    "is drawn on each page, in light and in dark",
+    () =>
+      at({}, async ({ ask, base, troupe }) => {
+        const kept = process.env["TROUPE_SCREENSHOTS"]
+        const folder = kept ?? mkdtempSync(join(tmpdir(), "troupe-pages-"))
+        const asked = await ask()
+        const decided = await ask()
+        await troupe.decide(decided.id, { decision: "approve" }, anna)
+        await troupe.result(decided.run)
+        const { conversation } = await troupe.run(asked.run)
+        const fork = await troupe.fork(decided.run, { message: "another" }, anna)
+        await troupe.result(fork.id)
+        for (const [name, paths] of [
+          ["olga", pagesOf(asked.id, decided.run, conversation, fork.id)],
+          ["other", admin_pages]
+        ] as const) {
+          const { close, page } = await opened(base, { viewport: { width: 1_280, height: 800 } })
+          await signIn(page, name)
+          for (const path of paths) {
+            await page.goto(`/console${path}`)
+            const pictures: Array<Buffer> = []
+            for (const colorScheme of ["light", "dark"] as const) {
+              await page.emulateMedia({ colorScheme })
+              const file = `${path.replaceAll(/[^a-z0-9]+/gi, "-") || "-now"}-${colorScheme}.png`
+              pictures.push(await page.screenshot({ path: join(folder, file.slice(1)) }))
+            }
+            assert.isFalse(pictures[0]?.equals(pictures[1] ?? Buffer.of()), path)
+          }
+          await close()
+        }
+        if (kept === undefined) rmSync(folder, { recursive: true })
+      }),
     120_000
   )
 
