@@ -16,9 +16,11 @@ import type { Principal } from "../../src/principal/Principal.ts"
 import { canonical } from "../../src/value/Canonical.ts"
 import type { AgentName, ApprovalId, ConversationId, RunId } from "../../src/value/Ids.ts"
 import { defined } from "../../src/value/PlainObject.ts"
+import type { CheckedJsonRecord } from "../../src/value/JsonObject.ts"
 import { decide } from "./ApprovalEffects.ts"
 import { conversationFor, followable, isCustomer } from "./CustomerRules.ts"
 import { recipient } from "./MessageEffects.ts"
+import { cancel } from "./RunEffects.ts"
 
 const encoder = new TextEncoder()
 
@@ -119,6 +121,12 @@ interface Given {
   readonly approval: ApprovalId
   readonly approved: boolean
   readonly reason?: string
+  /** All arguments of the call, in place of the proposed ones. Absent = it runs as it was shown. */
+  readonly edited?: typeof CheckedJsonRecord.Type
+  /** Whether it is no error that somebody else settled the question in another way. Absent = it is. */
+  readonly mayBeSettled?: boolean
+  /** Whether it is no error that nobody answered in time. Absent = it is. */
+  readonly mayBeExpired?: boolean
   /** Whether the question is the one that its person was shown. */
   readonly isAsShown: (approval: Approval) => boolean
 }
@@ -139,15 +147,25 @@ const openQuestion = Effect.fnUntraced(function* (by: Principal, run: RunId, giv
   }
   const { decision, id, status } = found
   if (status === "expired") {
+    if (given.mayBeExpired === true) return undefined
     return yield* new ApprovalExpired({ id, expired_at: found.expires_at ?? 0 })
   }
   if (status === "pending") return given.isAsShown(found) ? found : yield* Effect.fail(notAsShown)
+  if (given.mayBeSettled === true) return undefined
   const wasApproved = decision?._tag === "Approve" || decision?._tag === "Modify"
   if (status === "cancelled" || wasApproved !== given.approved) {
     return yield* new ApprovalSettled({ id, status })
   }
   return undefined
 })
+
+const inputOf = ({ approval: id, approved, edited, reason }: Given) => {
+  if (!approved) return { id, decision: "deny", reason: reason || "Denied in the chat." } as const
+  const note = reason ? { note: reason } : undefined
+  return edited === undefined
+    ? ({ id, decision: "approve", ...note } as const)
+    : ({ id, decision: "modify", arguments: edited, ...note } as const)
+}
 
 /** Decides the questions of a run. All are looked at before the first is decided. Fails with 403, 404, 409 and 410. */
 export const answerAll = Effect.fnUntraced(function* (
@@ -156,11 +174,19 @@ export const answerAll = Effect.fnUntraced(function* (
   answers: ReadonlyArray<Given>
 ) {
   const open = yield* Effect.forEach(answers, (given) => openQuestion(by, run, given))
-  for (const [at, { approval: id, approved, reason }] of answers.entries()) {
-    if (open[at] === undefined) continue
-    const input = approved
-      ? ({ id, decision: "approve", ...(reason && { note: reason }) } as const)
-      : ({ id, decision: "deny", reason: reason || "Denied in the chat." } as const)
-    yield* decide.perform(Effect.succeed(input), by)
+  for (const [at, given] of answers.entries()) {
+    if (open[at] !== undefined) yield* decide.perform(Effect.succeed(inputOf(given)), by)
   }
+})
+
+/** Cancels the newest run of a conversation, unless it is over. */
+export const stopNewest = Effect.fnUntraced(function* (
+  by: Principal,
+  conversation: ConversationId
+) {
+  const task = yield* newestTask(by, conversation)
+  if (task === undefined || task.status === "complete" || task.status === "failed") return
+  const input = { id: task.id, reason: "Stopped in the chat." }
+  // It may have ended meanwhile.
+  yield* Effect.catchTag(cancel.perform(Effect.succeed(input), by), "RunIsOver", () => Effect.void)
 })

@@ -2,42 +2,37 @@
  * The door for clients of the AI SDK (`useChat` with its `DefaultChatTransport`, package `ai` 7). A client's chat is a conversation of
  * the caller's tenant with the agent of the address: its message is sent, its answers to questions are decided, and the run is streamed.
  */
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { AgentRuntime } from "../../../services/AgentRuntime.ts"
 import type { Approval } from "../../../src/approval/Approval.ts"
-import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import { RunNotFound } from "../../../src/run/RunCommand.ts"
 import { canonical } from "../../../src/value/Canonical.ts"
 import type { ConversationId } from "../../../src/value/Ids.ts"
-import { AgentName } from "../../../src/value/Ids.ts"
 import { defined } from "../../../src/value/PlainObject.ts"
 import { history_runs_max, runOfSaid, UiHistory } from "../../../src/wire/UiHistory.ts"
 import { ui_end, ui_headers, uiFrame, UiMessages } from "../../../src/wire/UiMessages.ts"
 import type { UiAnswer, UiAsked } from "../../../src/wire/UiRequest.ts"
 import { uiRequestOf } from "../../../src/wire/UiRequest.ts"
 import { followedTask, isCustomer } from "../../service/CustomerRules.ts"
-import { cancel } from "../../service/RunEffects.ts"
 import {
   answerAll,
   conversationOf,
   keyOf,
   newestTask,
   sendTo,
+  stopNewest,
   taskAtWork
 } from "../../service/WireEffects.ts"
 import { Limits } from "../boundary/Limits.ts"
 import { cursorOf } from "../stream/EventStream.ts"
 import type { OpenedStream } from "../stream/StreamHost.ts"
 import type { WireCall } from "./WireRequest.ts"
-import { bodyOf, missing, wrongMember } from "./WireRequest.ts"
+import { agentIn, bodyOf, filesOf, missing, wrongMember } from "./WireRequest.ts"
 import type { Shown, WireTexts } from "./WireStream.ts"
-import { forEachItem, openAnswer, streamRun } from "./WireStream.ts"
+import { forEachItem, openAnswer, shownOf, streamRun } from "./WireStream.ts"
 
 const wire = "ui-messages"
-
-const agentIn = ({ params }: WireCall) =>
-  Effect.mapError(Schema.decodeUnknownEffect(AgentName)(params["agent"]), () => missing)
 
 const chatIn = Effect.fnUntraced(function* (call: WireCall) {
   const agent = yield* agentIn(call)
@@ -45,12 +40,9 @@ const chatIn = Effect.fnUntraced(function* (call: WireCall) {
   return yield* conversationOf(call.by, { wire, agent, name: chat ?? "" })
 })
 
-const filesOf = (base: string, conversation: ConversationId) => (digest: string) =>
-  `${base}/v1/conversations/${conversation}/files/${digest}`
-
 /** The texts of a run's message. */
 const textsOf = (
-  { base }: WireCall,
+  call: WireCall,
   { conversation, run }: Shown,
   ignored: ReadonlyArray<string>
 ): WireTexts => {
@@ -58,7 +50,7 @@ const textsOf = (
     run,
     conversation,
     ignored: ignored.length === 0 ? undefined : ignored,
-    fileAt: filesOf(base, conversation)
+    fileAt: filesOf(call, conversation)
   })
   return {
     start: uiFrame(messages.start),
@@ -76,12 +68,6 @@ const streamed = Effect.fnUntraced(function* (
 ) {
   const response = yield* streamRun(call, opened, shown, textsOf(call, shown, ignored))
   return HttpServerResponse.setHeaders(response, ui_headers)
-})
-
-const shownOf = ({ conversation, id: run, ordinal }: AgentTask): Shown => ({
-  run,
-  conversation,
-  ordinal
 })
 
 /** Whether the client answers what its person was shown. */
@@ -151,11 +137,11 @@ const resume = Effect.fnUntraced(function* (call: WireCall) {
 
 /** The newest messages, as the client would hold them, had it followed the conversation. */
 const history = Effect.fnUntraced(function* (call: WireCall) {
-  const { base, by } = call
+  const { by } = call
   const conversation = yield* chatIn(call)
   const newest = yield* newestTask(by, conversation)
   if (newest === undefined) return HttpServerResponse.jsonUnsafe([])
-  const fileAt = filesOf(base, conversation)
+  const fileAt = filesOf(call, conversation)
   const messages = new UiHistory({ conversation, isCustomer: isCustomer(by), fileAt })
   const runtime = yield* AgentRuntime
   const from = { ordinal: Math.max(0, newest.ordinal - history_runs_max), seq: -1 }
@@ -169,17 +155,7 @@ const history = Effect.fnUntraced(function* (call: WireCall) {
 })
 
 const stop = Effect.fnUntraced(function* (call: WireCall) {
-  const task = yield* newestTask(call.by, yield* chatIn(call))
-  if (task === undefined || task.status === "complete" || task.status === "failed") {
-    return HttpServerResponse.empty({ status: 204 })
-  }
-  const input = { id: task.id, reason: "Stopped in the chat." }
-  // It may have ended meanwhile.
-  yield* Effect.catchTag(
-    cancel.perform(Effect.succeed(input), call.by),
-    "RunIsOver",
-    () => Effect.void
-  )
+  yield* stopNewest(call.by, yield* chatIn(call))
   return HttpServerResponse.empty({ status: 204 })
 })
 

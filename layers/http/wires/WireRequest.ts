@@ -3,13 +3,15 @@
  * right, and of what a client sends count its newest message, its answers to open questions, and names.
  */
 import { isUtf8 } from "node:buffer"
-import { ByteSize, Effect, Redacted, Result } from "effect"
+import { ByteSize, Effect, Redacted, Result, Schema } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import { rightRefusal } from "../../../src/principal/Rights.ts"
 import type { RightName } from "../../../src/principal/Rights.ts"
 import type { Problem } from "../../../src/operation/Problem.ts"
 import { makeProblem } from "../../../src/operation/Problem.ts"
+import type { ConversationId } from "../../../src/value/Ids.ts"
+import { AgentName } from "../../../src/value/Ids.ts"
 import { Unauthorized } from "../../../services/Credentials.ts"
 import { makeCaller } from "../boundary/Caller.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
@@ -159,6 +161,16 @@ export const missing = makeProblem(
   "There is nothing here",
   "The address names no agent or conversation that the caller may use."
 )
+
+/** The agent that the address names. */
+export const agentIn = ({ params }: WireCall) =>
+  Effect.mapError(Schema.decodeUnknownEffect(AgentName)(params["agent"]), () => missing)
+
+/** The address of a conversation's file by its digest. */
+export const filesOf =
+  ({ base }: WireCall, conversation: ConversationId) =>
+  (digest: string) =>
+    `${base}/v1/conversations/${conversation}/files/${digest}`
 
 /** The problem of a member of the body. */
 export const wrongMember = (path: ReadonlyArray<string | number>, message: string) =>

@@ -5,6 +5,7 @@
 import { Channel, Deferred, Effect, Pull, Stream } from "effect"
 import { AgentRuntime, ShuttingDown } from "../../../services/AgentRuntime.ts"
 import type { OpenFeed, WatchError } from "../../../services/AgentRuntime.ts"
+import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import type { Problem } from "../../../src/operation/Problem.ts"
 import type { FeedItem } from "../../../src/run/FeedItem.ts"
@@ -56,6 +57,13 @@ export interface Shown {
   /** Whether the answer ends where the run waited for people next, though it has gone on since. Absent = no. */
   readonly isStretch?: boolean
 }
+
+/** A whole run. */
+export const shownOf = ({ conversation, id: run, ordinal }: AgentTask): Shown => ({
+  run,
+  conversation,
+  ordinal
+})
 
 /** Turns the feed's items into the texts of the answer. */
 export class WireReader {

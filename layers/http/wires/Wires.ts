@@ -7,6 +7,7 @@ import type { Credentials } from "../../../services/Credentials.ts"
 import { CustomerAgents } from "../../../services/AgentDirectory.ts"
 import type { WireName } from "../boundary/HttpSettings.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
+import { agUiRoutes } from "./AgUiDoor.ts"
 import { chatRoutes } from "./ChatDoor.ts"
 import { responsesRoutes } from "./ResponsesDoor.ts"
 import { uiMessageRoutes } from "./UiMessageDoor.ts"
@@ -14,6 +15,7 @@ import type { WireRoute } from "./WireRequest.ts"
 import { makeAnswering } from "./WireRequest.ts"
 
 const wires = {
+  "ag-ui": agUiRoutes,
   "ui-messages": uiMessageRoutes,
   responses: responsesRoutes,
   "chat-completions": chatRoutes
