@@ -1,5 +1,5 @@
 /** What wires do for a client of another system: conversations by its names, messages, and answers to questions. */
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { Digest } from "effect/crypto"
 import { AgentDirectory, CustomerAgents } from "../../services/AgentDirectory.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
@@ -14,7 +14,8 @@ import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import { makeProblem } from "../../src/operation/Problem.ts"
 import type { Principal } from "../../src/principal/Principal.ts"
 import { canonical } from "../../src/value/Canonical.ts"
-import type { AgentName, ApprovalId, ConversationId, RunId } from "../../src/value/Ids.ts"
+import type { AgentName, ApprovalId, RunId } from "../../src/value/Ids.ts"
+import { ConversationId } from "../../src/value/Ids.ts"
 import { defined } from "../../src/value/PlainObject.ts"
 import type { CheckedJsonRecord } from "../../src/value/JsonObject.ts"
 import { decide } from "./ApprovalEffects.ts"
@@ -36,6 +37,28 @@ export const conversationOf = (
     const name = hex.slice(0, 32)
     return (isCustomer(by) ? ownPrefix(by) + name : name) as ConversationId
   })
+
+const isOurs = Schema.is(ConversationId)
+
+/**
+ * A conversation by its id, if `conversationOf` made it and the principal may write to this agent there, else by a name of the client's:
+ * a name of the application's own conversations is the client's name for another one.
+ */
+export const begunOrNamed = Effect.fnUntraced(function* (
+  by: Principal,
+  of: { readonly wire: string; readonly agent: AgentName; readonly name: string }
+) {
+  const { agent, name } = of
+  if (/^(?:[^:]+:)?[0-9a-f]{32}$/.test(name) && isOurs(name)) {
+    const found = yield* Effect.catchTag(
+      conversationFor(by, "send", name),
+      "ConversationNotFound",
+      () => Effect.undefined
+    )
+    if (found?.address.agent === agent) return name
+  }
+  return yield* conversationOf(by, of)
+})
 
 /** The idempotency key of a client's request, by its own id of it. */
 export const keyOf = (by: Principal, of: Readonly<Record<string, string>>) =>

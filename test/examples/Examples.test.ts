@@ -175,6 +175,7 @@ const shown: Readonly<Record<string, readonly [shows: string, pages?: Record<str
   invoice: ["gives its customer a file, and no other"],
   limits: ["stops the run that has spent more than it may, and says what it cost"],
   mcp: ["reads a file through the official server", { "layers/mcp/README.md": 1 }],
+  mcpserver: ["asks an agent as a tool", { "layers/http/README.md": 1 }],
   meanwhile: ["answers beside the run that waits", { "layers/runtime/README.md": 1 }],
   memory: ["tells others of its workspace what is true now", { "layers/memory/README.md": 1 }],
   merging: ["answers beside an API of its own", { "layers/http/README.md": 1 }],

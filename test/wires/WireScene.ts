@@ -71,10 +71,21 @@ const draw = tool(
   }
 )
 
+/** What a call of `hold` waits for. */
+export const held: { promise: Promise<unknown> } = { promise: Promise.resolve() }
+const hold = tool(
+  { namespace: "shop", name: "hold", description: "Holds.", input: order, side_effects: "read" },
+  async () => {
+    await held.promise
+    return "let go"
+  }
+)
+
 const clerk = agent({
   name: "clerk",
+  description: "Helps with orders.",
   instructions: "Help.",
-  tools: ["look", "refund", "broken", "draw"],
+  tools: ["look", "refund", "broken", "draw", "hold"],
   specialists: ["expert"]
 })
 const expert = agent({
@@ -105,7 +116,7 @@ const model = scripted(
     if (what === "twice" && step <= 2) return call("refund", { order: `${order}-${step}` })
     if (step > 1) return text(`Done with ${said}.`, { reasoning: [{ text: "thought-7d1" }] })
     if (what === "ask") return call("ask_expert", { task: said })
-    return ["look", "refund", "broken", "draw"].includes(what)
+    return ["look", "refund", "broken", "draw", "hold"].includes(what)
       ? call(what, { order }, { text: "One moment." })
       : text(`You said: ${said}`)
   },
@@ -116,7 +127,7 @@ export const shop = (more: Partial<Parameters<typeof start>[0]> = {}) =>
   start({
     agents: [clerk, expert],
     customer_agents: ["clerk"],
-    tools: [look, refund, broken, draw],
+    tools: [look, refund, broken, draw, hold],
     model,
     ...more,
     http: {

@@ -6,7 +6,7 @@ import { Context } from "effect"
 import type { AgentName } from "../../../src/value/Ids.ts"
 
 /** The wires by name. */
-export const wire_names = ["ag-ui", "ui-messages", "responses", "chat-completions"] as const
+export const wire_names = ["ag-ui", "ui-messages", "mcp", "responses", "chat-completions"] as const
 export type WireName = (typeof wire_names)[number]
 
 export interface HttpSettings {
@@ -55,7 +55,7 @@ export interface HttpSettings {
    * it. Absent = the root, or the path that Express reports as removed.
    */
   readonly base_path: string
-  /** The wires that are served, by name: `ag-ui`, `ui-messages`, `responses`, `chat-completions`. Absent = none. */
+  /** The wires that are served, by name: `ag-ui`, `ui-messages`, `mcp`, `responses`, `chat-completions`. Absent = none. */
   readonly wires: ReadonlyArray<WireName>
   /**
    * Origins whose pages may call the wires from a browser, such as `https://shop.example`, besides pages of the service's own host.

@@ -75,7 +75,7 @@ const forPages = (origin: string) => ({
 const preflight = {
   "access-control-allow-methods": "GET, POST",
   "access-control-allow-headers":
-    "authorization, content-type, last-event-id, on-behalf-of, traceparent, tracestate, user-agent",
+    "authorization, content-type, last-event-id, mcp-method, mcp-name, mcp-protocol-version, on-behalf-of, traceparent, tracestate, user-agent",
   "access-control-max-age": "600"
 }
 
@@ -142,12 +142,13 @@ const malformed = makeProblem(
   "Malformed JSON",
   "The body is no JSON object."
 )
-const tooLarge = makeProblem(
-  413,
-  "body-too-large",
-  "The body is too large",
-  `A body has at most ${wire_bytes_max} bytes.`
-)
+const tooLargeFor = (bytes_max: number) =>
+  makeProblem(
+    413,
+    "body-too-large",
+    "The body is too large",
+    `A body has at most ${bytes_max} bytes.`
+  )
 const unreadable = makeProblem(
   400,
   "unreadable-body",
@@ -177,13 +178,13 @@ export const wrongMember = (path: ReadonlyArray<string | number>, message: strin
   invalidRequest([{ path: ["body", ...path], message }])
 
 const decoder = new TextDecoder()
-const size = ByteSize.bytes(wire_bytes_max)
 
-/**
- * The members of a body. Only its size is bounded here: what counts of it is decoded by whoever takes it, and the rest is dropped. Fails
- * with 400, 413 and 415.
- */
-export const bodyOf = Effect.fnUntraced(function* ({ by, request }: WireCall) {
+/** Reads the text of a body. Fails with 400, 413 and 415. */
+export const readBody = Effect.fnUntraced(function* <A, E>(
+  { by, request }: WireCall,
+  of: (text: string) => Effect.Effect<A, E>,
+  bytes_max = wire_bytes_max
+) {
   const limits = yield* Limits
   const {
     "content-encoding": encoding,
@@ -193,20 +194,27 @@ export const bodyOf = Effect.fnUntraced(function* ({ by, request }: WireCall) {
   if (!/^application\/json\s*(?:;|$)/i.test(type) || encoding !== undefined) {
     return yield* Effect.fail(unsupported)
   }
-  if (Number(length ?? 0) > wire_bytes_max) return yield* Effect.fail(tooLarge)
+  const tooLarge = tooLargeFor(bytes_max)
+  if (Number(length ?? 0) > bytes_max) return yield* Effect.fail(tooLarge)
   const read = Effect.gen(function* () {
     const bytes = yield* Effect.mapError(request.arrayBuffer, ({ reason }) =>
       reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
         ? tooLarge
         : unreadable
     )
-    const parsed = isUtf8(bytes)
-      ? Result.try((): unknown => JSON.parse(decoder.decode(bytes)))
-      : Result.fail(undefined)
-    const body = Result.getOrUndefined(parsed)
-    return typeof body === "object" && body !== null && !Array.isArray(body)
-      ? (body as Readonly<Record<string, unknown>>)
-      : yield* Effect.fail(malformed)
-  }).pipe(Effect.provideService(HttpIncomingMessage.MaxBodySize, size))
+    return isUtf8(bytes) ? yield* of(decoder.decode(bytes)) : yield* Effect.fail(malformed)
+  }).pipe(Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(bytes_max)))
   return yield* isSmallBody(request) ? read : limits.page(by, read)
 })
+
+/**
+ * The members of a body. Only its size is bounded here: what counts of it is decoded by whoever takes it, and the rest is dropped. Fails
+ * with 400, 413 and 415.
+ */
+export const bodyOf = (call: WireCall) =>
+  readBody(call, (text) => {
+    const body = Result.getOrUndefined(Result.try((): unknown => JSON.parse(text)))
+    return typeof body === "object" && body !== null && !Array.isArray(body)
+      ? Effect.succeed(body as Readonly<Record<string, unknown>>)
+      : Effect.fail(malformed)
+  })

@@ -177,10 +177,31 @@ export const readRun = Effect.fnUntraced(function* (by: Principal, shown: Shown,
   return reader
 })
 
-/** Takes the items of a feed up to now, until one is enough. */
+/** Passes the run to its texts until it has ended or waits for people, at most so long, and in any case as far as it has come. */
+export const followRun = Effect.fnUntraced(function* (
+  by: Principal,
+  shown: Shown,
+  texts: WireTexts,
+  { until, wait_ms }: { readonly until: Effect.Effect<void>; readonly wait_ms: number }
+) {
+  if (wait_ms === 0) return yield* Effect.asVoid(readRun(by, shown, texts))
+  const reader = new WireReader(texts, by, shown)
+  const read = forEachItem(
+    feedOf(by, shown),
+    (item) => {
+      reader.textOf(item)
+      return reader.isOver
+    },
+    true
+  )
+  yield* Effect.timeoutOption(Effect.raceFirst(read, until), wait_ms)
+})
+
+/** Takes the items of a feed up to now, until one is enough. `goesOn`: also those behind. */
 export const forEachItem = <E, R>(
   open: Effect.Effect<OpenFeed<WatchError>, E, R>,
-  isEnough: (item: FeedItem) => boolean
+  isEnough: (item: FeedItem) => boolean,
+  goesOn = false
 ) =>
   Effect.scoped(
     Effect.gen(function* () {
@@ -188,7 +209,7 @@ export const forEachItem = <E, R>(
       for (;;) {
         // A feed ends with its service alone.
         for (const item of yield* Pull.catchDone(pull, () => new ShuttingDown())) {
-          if (isEnough(item) || item._tag === "CaughtUp") return
+          if (isEnough(item) || (!goesOn && item._tag === "CaughtUp")) return
         }
       }
     })

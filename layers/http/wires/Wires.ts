@@ -9,6 +9,7 @@ import type { WireName } from "../boundary/HttpSettings.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
 import { agUiRoutes } from "./AgUiDoor.ts"
 import { chatRoutes } from "./ChatDoor.ts"
+import { mcpRoutes } from "./McpDoor.ts"
 import { responsesRoutes } from "./ResponsesDoor.ts"
 import { uiMessageRoutes } from "./UiMessageDoor.ts"
 import type { WireRoute } from "./WireRequest.ts"
@@ -17,6 +18,7 @@ import { makeAnswering } from "./WireRequest.ts"
 const wires = {
   "ag-ui": agUiRoutes,
   "ui-messages": uiMessageRoutes,
+  mcp: mcpRoutes,
   responses: responsesRoutes,
   "chat-completions": chatRoutes
 } as const satisfies Record<WireName, unknown>

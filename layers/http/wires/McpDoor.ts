@@ -1,0 +1,218 @@
+/**
+ * The door for clients of the Model Context Protocol (MCP): each agent that the caller may talk to is a tool. Without sessions, so that
+ * every request is its token's, and any process of a deployment answers it. The server of `effect/ai` keeps its sessions in one process,
+ * for ever, and for whoever knows their id.
+ */
+import { Effect, Result, Schema } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { HttpServerResponse } from "effect/http"
+import { AgentDirectory } from "../../../services/AgentDirectory.ts"
+import { Unauthorized } from "../../../services/Credentials.ts"
+import type { Problem } from "../../../src/operation/Problem.ts"
+import { rightRefusal } from "../../../src/principal/Rights.ts"
+import type { Principal } from "../../../src/principal/Principal.ts"
+import { schemaIssues } from "../../../src/schema/SchemaIssues.ts"
+import { readJson } from "../../../src/value/BoundedJson.ts"
+import type { AgentName, ApprovalId } from "../../../src/value/Ids.ts"
+import { defined } from "../../../src/value/PlainObject.ts"
+import type { McpMessage, McpRefusal } from "../../../src/wire/McpRequest.ts"
+import {
+  discovered,
+  initialized,
+  listed,
+  mcp_codes,
+  mcpError,
+  mcpMessageOf,
+  mcpResponse
+} from "../../../src/wire/McpRequest.ts"
+import {
+  agentOfTool,
+  AskInput,
+  askTool,
+  mcp_instructions,
+  McpProgress,
+  result_tool,
+  ResultInput,
+  resultTool,
+  wait_max_s
+} from "../../../src/wire/McpTools.ts"
+import { ApprovalUrl } from "../../service/ApprovalUrl.ts"
+import { followedTask } from "../../service/CustomerRules.ts"
+import { agentsFor, begunOrNamed, keyOf, sendTo } from "../../service/WireEffects.ts"
+import { HttpSettings } from "../boundary/HttpSettings.ts"
+import { Limits } from "../boundary/Limits.ts"
+import { anyProblemOf } from "../boundary/Problems.ts"
+import type { OpenedStream } from "../stream/StreamHost.ts"
+import type { WireCall } from "./WireRequest.ts"
+import { readBody } from "./WireRequest.ts"
+import type { Shown } from "./WireStream.ts"
+import { followRun, openAnswer, shownOf } from "./WireStream.ts"
+
+const wire = "mcp"
+
+type Request = Extract<McpMessage, { _tag: "Request" }>
+
+const respond = (refusal: McpRefusal) =>
+  HttpServerResponse.jsonUnsafe(mcpError(refusal), { status: refusal.status })
+
+/** The answer to a request that is refused before its message is read. */
+const refused = ({ detail, status, type }: Problem) =>
+  respond({
+    status,
+    code: status < 500 ? mcp_codes.request : mcp_codes.internal,
+    message: detail,
+    data: { type }
+  })
+
+/** A tool's result that says why it did nothing. */
+const failed = (text: string): object => ({ content: [{ type: "text", text }], isError: true })
+
+/** What a call is refused for is its result, which a model reads; what the service fails for is not. */
+const told = <E, R>(effect: Effect.Effect<object, E, R>) =>
+  Effect.catch(effect, (error) => {
+    const problem = anyProblemOf(error)
+    if (problem === undefined || problem.status >= 500 || problem.status === 401) {
+      return Effect.fail(error)
+    }
+    const [issue] = problem.errors ?? []
+    return Effect.succeed(failed(issue === undefined ? problem.detail : issue.message))
+  })
+
+const strictly = { onExcessProperty: "error" } as const
+
+/** The arguments of a call, or the result that says what is wrong with them. */
+const argumentsOf = <A, I>(schema: Schema.Codec<A, I>, { params }: Request) =>
+  Result.mapError(
+    Schema.decodeUnknownResult(schema, strictly)(params["arguments"] ?? {}),
+    ({ issue }) => {
+      const [first] = schemaIssues(issue)
+      const place = first?.path.join(".")
+      return failed(`${place ? `${place}: ` : ""}${first?.message ?? "The arguments are wrong"}.`)
+    }
+  )
+
+const urlOf = (url: string | undefined) => (approval: ApprovalId) =>
+  url?.replaceAll("{id}", approval)
+
+/** What the run has come to when it has ended, waits for people, or the time is up. */
+const outcome = Effect.fnUntraced(function* (
+  { by }: WireCall,
+  { goesOn, until }: OpenedStream,
+  shown: Shown,
+  wait_s = wait_max_s
+) {
+  const progress = new McpProgress()
+  const texts = {
+    start: "",
+    next: (step: Parameters<McpProgress["next"]>[0]) => {
+      progress.next(step)
+      return ""
+    },
+    failed: () => "",
+    end: () => ""
+  }
+  yield* followRun(by, shown, texts, { until, wait_ms: wait_s * 1_000 })
+  // It may have been revoked while it waited.
+  if (!(yield* goesOn)) return yield* new Unauthorized()
+  const { conversation, run } = shown
+  const result = progress.result({ run, conversation }, urlOf(yield* ApprovalUrl))
+  return {
+    content: [{ type: "text", text: JSON.stringify(result) }],
+    structuredContent: result,
+    ...(result.status === "failed" && { isError: true })
+  }
+})
+
+/** The agents that the caller may send messages to. */
+const askable = (by: Principal): Effect.Effect<ReadonlyArray<AgentName>, never, AgentDirectory> =>
+  rightRefusal(by, "send") === undefined ? agentsFor(by) : Effect.succeed([])
+
+const ask = Effect.fnUntraced(function* (
+  call: WireCall,
+  agent: AgentName,
+  { conversation: named, idempotency_key: key, message: text, wait_s }: typeof AskInput.Type
+) {
+  const { by } = call
+  const opened = yield* openAnswer(call)
+  yield* Limits.use((limits) => limits.message(by))
+  const name = named ?? key ?? (yield* SecureRandom.SecureRandom.use((random) => random.uuidV7()))
+  const conversation = yield* begunOrNamed(by, { wire, agent, name })
+  const idempotency_key =
+    key === undefined ? undefined : yield* keyOf(by, { wire, agent, conversation, key })
+  const { task } = yield* sendTo(by, { agent, conversation, text, ...defined({ idempotency_key }) })
+  return yield* outcome(call, opened, shownOf(task), wait_s)
+})
+
+const followed = Effect.fnUntraced(function* (
+  call: WireCall,
+  { run, wait_s }: typeof ResultInput.Type
+) {
+  const opened = yield* openAnswer(call)
+  const task = yield* followedTask(run, call.by)
+  return yield* outcome(call, opened, shownOf(task), wait_s)
+})
+
+const tools = Effect.fnUntraced(function* ({ by }: WireCall) {
+  const { all } = yield* AgentDirectory
+  const names = yield* askable(by)
+  const asks = all.flatMap(({ spec: { description, name } }) =>
+    names.includes(name) ? [askTool(name, description)] : []
+  )
+  return listed([...asks, resultTool()])
+})
+
+const called = Effect.fnUntraced(function* (call: WireCall, request: Request) {
+  const { name } = request.params
+  if (name === result_tool) {
+    const given = argumentsOf(ResultInput, request)
+    return Result.isFailure(given) ? given.failure : yield* told(followed(call, given.success))
+  }
+  const agent = typeof name === "string" ? agentOfTool(name) : undefined
+  const found = (yield* askable(call.by)).find((each) => each === agent)
+  if (found === undefined) return undefined
+  const given = argumentsOf(AskInput, request)
+  return Result.isFailure(given) ? given.failure : yield* told(ask(call, found, given.success))
+})
+
+/** The result of a request; undefined = there is no such method. */
+const resultOf = (call: WireCall, request: Request) => {
+  const { isNewest, method, params } = request
+  if (method === "tools/list") return tools(call)
+  if (method === "tools/call") return called(call, request)
+  if (isNewest) {
+    return method === "server/discover" ? Effect.succeed(discovered(mcp_instructions)) : undefined
+  }
+  if (method === "ping") return Effect.succeed({})
+  return method === "initialize" ? Effect.succeed(initialized(params, mcp_instructions)) : undefined
+}
+
+const post = Effect.fnUntraced(function* (call: WireCall) {
+  const { body_bytes_max } = yield* HttpSettings
+  const json = yield* readBody(call, (text) => Effect.succeed(readJson(text)), body_bytes_max)
+  if (Result.isFailure(json)) {
+    const { message, reason } = json.failure
+    return respond(
+      reason === "too_large"
+        ? { status: 413, code: mcp_codes.request, message: `Of the body: ${message}.` }
+        : { status: 400, code: mcp_codes.parse, message: `The body is not JSON: ${message}.` }
+    )
+  }
+  const read = mcpMessageOf(json.success, call.request.headers)
+  if (Result.isFailure(read)) return respond(read.failure)
+  const message = read.success
+  if (message._tag === "Unanswered") return HttpServerResponse.empty({ status: 202 })
+  const { id, isNewest } = message
+  const answer = resultOf(call, message)
+  if (answer === undefined) {
+    const status = isNewest ? 404 : 200
+    return respond({ status, id, code: mcp_codes.method, message: "There is no such method." })
+  }
+  const result = yield* answer
+  return result === undefined
+    ? respond({ status: 200, id, code: mcp_codes.params, message: "There is no such tool." })
+    : HttpServerResponse.jsonUnsafe(mcpResponse(message, result))
+})
+
+export const mcpRoutes = [
+  { method: "POST", path: `/wires/${wire}`, right: "follow", answer: post, refused }
+] as const

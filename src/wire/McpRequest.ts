@@ -1,0 +1,200 @@
+/**
+ * What a client of the Model Context Protocol (MCP) asks for, over its Streamable HTTP transport without sessions: one JSON-RPC message
+ * in each request, in revision 2026-07-28, which says everything with each request, or in 2025-11-25 and 2025-06-18.
+ */
+import { Result, Schema } from "effect"
+
+/** The newest revision: what is asked for stands in headers too, and each result says what it is. */
+const newest = "2026-07-28"
+const older = ["2025-11-25", "2025-06-18"] as const
+
+/** The revisions that are spoken, newest first. */
+const mcp_versions = [newest, ...older] as const
+
+type Id = string | number
+
+/** A message of a client. A notification, and an answer to a question that nobody asked, needs none. */
+export type McpMessage =
+  | { readonly _tag: "Unanswered" }
+  | {
+      readonly _tag: "Request"
+      readonly id: Id
+      readonly method: string
+      readonly params: Readonly<Record<string, unknown>>
+      readonly isNewest: boolean
+    }
+
+/** An error of JSON-RPC. `status`: of its HTTP response. */
+export interface McpRefusal {
+  readonly status: number
+  /** Absent = the message has none that can be read. */
+  readonly id?: Id
+  readonly code: number
+  readonly message: string
+  readonly data?: unknown
+}
+
+/** The codes of errors (JSON-RPC 2.0, section 5.1; MCP 2026-07-28, basic). */
+export const mcp_codes = {
+  parse: -32_700,
+  request: -32_600,
+  method: -32_601,
+  params: -32_602,
+  internal: -32_603,
+  header: -32_020,
+  version: -32_022
+} as const
+
+const Request = Schema.Struct({
+  jsonrpc: Schema.Literal("2.0"),
+  method: Schema.String,
+  id: Schema.Union([Schema.String, Schema.Finite]),
+  params: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
+})
+const isRequest = Schema.is(Request)
+const isNotification = Schema.is(
+  Schema.Struct({ ...Request.fields, id: Schema.optionalKey(Schema.Undefined) })
+)
+const isAnswer = Schema.is(
+  Schema.Struct({ jsonrpc: Schema.Literal("2.0"), id: Schema.NullOr(Request.fields.id) })
+)
+const isObject = Schema.is(Schema.Record(Schema.String, Schema.Unknown))
+const isIdentified = Schema.is(Schema.Struct({ id: Request.fields.id }))
+
+type Headers = Readonly<Record<string, string | undefined>>
+
+const prefix = "io.modelcontextprotocol/"
+
+/** A value of a header, which may be UTF-8 in base64 (MCP 2026-07-28, transports). Undefined = it is broken. */
+const headerText = (value: string | undefined): string | undefined => {
+  const encoded = /^=\?base64\?(.*)\?=$/i.exec(value ?? "")?.[1]
+  if (encoded === undefined) return value
+  return Result.getOrUndefined(
+    Result.try(() =>
+      new TextDecoder("utf-8", { fatal: true }).decode(
+        Uint8Array.from(atob(encoded), (unit) => unit.charCodeAt(0))
+      )
+    )
+  )
+}
+
+const unsupported = (requested: string) => ({
+  status: 400,
+  code: mcp_codes.version,
+  message: "This revision of the protocol is not spoken here.",
+  data: { supported: mcp_versions, requested: requested.slice(0, 100) }
+})
+
+const mismatch = (message: string) => ({ status: 400, code: mcp_codes.header, message })
+const lacking = (message: string) => ({ status: 400, code: mcp_codes.params, message })
+
+/** What is wrong with a request of the newest revision, or undefined. */
+const newestRefusal = (
+  { method, params = {} }: typeof Request.Type,
+  headers: Headers,
+  meta: Readonly<Record<string, unknown>>
+): Omit<McpRefusal, "id"> | undefined => {
+  const sent = headers["mcp-protocol-version"]
+  const claimed = meta[`${prefix}protocolVersion`]
+  if (sent === undefined) return mismatch("The header MCP-Protocol-Version is missing.")
+  if (typeof claimed !== "string") {
+    return lacking(`params._meta lacks ${prefix}protocolVersion.`)
+  }
+  if (claimed !== sent) return mismatch("MCP-Protocol-Version is not that of the message.")
+  if (!isObject(meta[`${prefix}clientCapabilities`])) {
+    return lacking(`params._meta lacks ${prefix}clientCapabilities.`)
+  }
+  if (sent !== newest) return unsupported(sent)
+  if (headers["mcp-method"] !== method) {
+    return mismatch("Mcp-Method is not the method of the message.")
+  }
+  return method === "tools/call" && headerText(headers["mcp-name"]) !== params["name"]
+    ? mismatch("Mcp-Name is not the name in the message.")
+    : undefined
+}
+
+const isSpoken = Schema.is(Schema.Literals(mcp_versions))
+
+/** Reads the JSON of a body. */
+export const mcpMessageOf = (
+  json: unknown,
+  headers: Headers
+): Result.Result<McpMessage, McpRefusal> => {
+  const id = isIdentified(json) ? { id: json.id } : undefined
+  const refused = (refusal: Omit<McpRefusal, "id">) => Result.fail({ ...refusal, ...id })
+  if (!isRequest(json)) {
+    if (isNotification(json) || (isAnswer(json) && !("method" in json))) {
+      return Result.succeed({ _tag: "Unanswered" })
+    }
+    return refused({
+      status: 400,
+      code: mcp_codes.request,
+      message: "The body is not one request or notification of JSON-RPC 2.0."
+    })
+  }
+  const { method, params = {} } = json
+  const meta = isObject(params["_meta"]) ? params["_meta"] : {}
+  const sent = headers["mcp-protocol-version"]
+  const isNewest =
+    method !== "initialize" && (sent === newest || Object.hasOwn(meta, `${prefix}protocolVersion`))
+  const wrong = isNewest
+    ? newestRefusal(json, headers, meta)
+    : sent === undefined || method === "initialize" || isSpoken(sent)
+      ? undefined
+      : unsupported(sent)
+  return wrong === undefined
+    ? Result.succeed({ _tag: "Request", id: json.id, method, params, isNewest })
+    : refused(wrong)
+}
+
+/** Who answers. */
+const server = { name: "troupe", version: "1" }
+
+/** The revision in which an older client is answered: its own, or the newest that knows `initialize`. */
+const agreed = (asked: unknown) => older.find((version) => version === asked) ?? older[0]
+
+const capabilities = { tools: {} }
+
+/** The result of `initialize`. */
+export const initialized = (
+  params: Readonly<Record<string, unknown>>,
+  instructions: string
+): object => ({
+  protocolVersion: agreed(params["protocolVersion"]),
+  capabilities,
+  serverInfo: server,
+  instructions
+})
+
+/** What a client may keep: nothing, because what it may do can change. */
+const uncached = { ttlMs: 0, cacheScope: "private" }
+
+/** The result of `server/discover`. */
+export const discovered = (instructions: string): object => ({
+  ...uncached,
+  supportedVersions: mcp_versions,
+  capabilities,
+  instructions
+})
+
+/** The result of `tools/list`. */
+export const listed = (tools: ReadonlyArray<object>): object => ({ ...uncached, tools })
+
+/** The response to a request. */
+export const mcpResponse = (
+  { id, isNewest }: Extract<McpMessage, { _tag: "Request" }>,
+  result: object
+): object => ({
+  jsonrpc: "2.0",
+  id,
+  result: isNewest
+    ? { ...result, resultType: "complete", _meta: { [`${prefix}serverInfo`]: server } }
+    : result
+})
+
+/** The response of an error. */
+export const mcpError = ({ code, data, id = null as never, message }: McpRefusal): object => ({
+  jsonrpc: "2.0",
+  id,
+  error: { code, message, ...(data === undefined ? undefined : { data }) }
+})
