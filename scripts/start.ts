@@ -8,6 +8,7 @@ import type { Scope } from "effect"
 import { Command } from "effect/cli"
 import { SqlError } from "effect/sql"
 import * as WebhookDelivery from "../layers/channel/WebhookDelivery.ts"
+import { wire_names } from "../layers/http/boundary/HttpSettings.ts"
 import * as ConsoleFeature from "../layers/compose/assembly/ConsoleFeature.ts"
 import * as NodeMain from "../layers/compose/entries/NodeMain.ts"
 import * as Spectral from "../layers/compose/entries/Spectral.ts"
@@ -64,6 +65,7 @@ const banner = Effect.fnUntraced(function* (
     `  token           ${isNew ? `${token}   (shown this once; kept in ${file})` : `in ${file}`}`
   )
   yield* say(`  console         ${url}${console_path}   (signs in once, within an hour)`)
+  yield* say(`  wires           ${url}/wires   (clients of other systems: layers/http/README.md)`)
   yield* say(`  model           ${model}`)
   if (model_ignored) {
     yield* say(
@@ -268,7 +270,13 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
     }),
     store: storeOf(data, database),
     // One token, which is an operator's; customers' would be others.
-    http: { host, port, tokens: [{ token: kept.token, principal: operator }], console: true },
+    http: {
+      host,
+      port,
+      tokens: [{ token: kept.token, principal: operator }],
+      console: true,
+      settings: { wires: wire_names }
+    },
     customer_agents: [spectral_name]
   }).pipe(Layer.provide(relayConfig))
   const context = yield* Effect.mapError(Layer.build(app), (error) =>

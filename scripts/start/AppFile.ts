@@ -3,6 +3,7 @@
  * `start` by their names, such as `agents`, `tools`, `policy` and `model`; the store and HTTP are the environment's.
  */
 import { Effect, Layer, Option, Redacted } from "effect"
+import { wire_names } from "../../layers/http/boundary/HttpSettings.ts"
 import * as ConsoleFeature from "../../layers/compose/assembly/ConsoleFeature.ts"
 import * as EmbeddedHttp from "../../layers/compose/promises/EmbeddedHttp.ts"
 import type { Options } from "../../layers/compose/options/ServiceOptions.ts"
@@ -68,7 +69,13 @@ export const serve = Effect.fnUntraced(function* (
   const { host, port, principal, store, token } = served
   const model = yield* modelOf(file, exported, served)
   const kept = Redacted.make(token)
-  const http = { host, port, tokens: [{ token: kept, principal }], console: true }
+  const http = {
+    host,
+    port,
+    tokens: [{ token: kept, principal }],
+    console: true,
+    settings: { wires: wire_names }
+  }
   yield* Effect.promise(() => import("effect/schema/SchemaJITCompiler/enable"))
   const layer = Layer.provide(
     StartedLayer.layer({ ...exported, model, store, http }),
