@@ -1,5 +1,5 @@
 /** Clients of Chat Completions against the service: texts, names of conversations, and questions that nobody answers by a text. */
-import OpenAI from "openai"
+import OpenAI, { APIError } from "openai"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import type { Shop, Who } from "./WireScene.ts"
 import { prompts, ran, shop, tokens } from "./WireScene.ts"
@@ -114,8 +114,8 @@ describe("a client of Chat Completions", () => {
           () => undefined,
           (error: unknown) => error
         )
-      assert.instanceOf(error, OpenAI.APIError)
-      const { param: wrong, status: got } = error as InstanceType<typeof OpenAI.APIError>
+      assert.instanceOf(error, APIError)
+      const { param: wrong, status: got } = error as APIError
       assert.deepStrictEqual([got, wrong], [status, param], JSON.stringify(body))
     }
     assert.strictEqual((await troupe.runs({ limit: 500 })).length, before)

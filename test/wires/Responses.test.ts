@@ -2,7 +2,7 @@
 import { generateText, streamText } from "ai"
 import { createOpenAI } from "@ai-sdk/openai"
 import { Agent, hostedMcpTool, OpenAIProvider, Runner, setTracingDisabled } from "@openai/agents"
-import OpenAI from "openai"
+import OpenAI, { APIError } from "openai"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import type { Shop, Who } from "./WireScene.ts"
 import { picture, prompts, ran, shop, tokens } from "./WireScene.ts"
@@ -40,8 +40,8 @@ const statusOf = async (promise: Promise<unknown>) => {
     () => undefined,
     (error: unknown) => error
   )
-  assert.instanceOf(error, OpenAI.APIError)
-  return error as InstanceType<typeof OpenAI.APIError>
+  assert.instanceOf(error, APIError)
+  return error as APIError
 }
 
 describe("a client of the Responses API", () => {
