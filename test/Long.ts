@@ -100,7 +100,8 @@ export const late: ReadonlyArray<string> = [
   "test/sql/SqlOwners.test.ts",
   "test/sql/Watchers.test.ts",
   "test/telemetry/Exported.test.ts",
-  "test/telemetry/OpenTelemetry.test.ts"
+  "test/telemetry/OpenTelemetry.test.ts",
+  "test/wires/McpKept.test.ts"
 ]
 
 /** Files and folders with a long form. */
@@ -192,5 +193,6 @@ export const left: ReadonlyArray<string> = [
   "test/sql: watchers, owners, late answers of a store, and what the doctor finds",
   "test/sql: what 2,000 messages read behind 20,000 runs, and where statistics are old",
   "test/sql: roles that may make little, batches against one another, an import of an archive, and a deletion behind a kill",
-  "test/telemetry: what reaches a collector, and one that is away, hangs or refuses"
+  "test/telemetry: what reaches a collector, and one that is away, hangs or refuses",
+  "test/wires: an MCP host whose service is stopped and begun anew over a directory"
 ]

@@ -55,6 +55,9 @@ const wrong: ReadonlyArray<readonly [field: string, given: Record<string, unknow
   ["settings.streams_max", { settings: { streams_max: "10" } }],
   ["settings.body_bytes_max", { settings: { body_bytes_max: Number.NaN } }],
   ["settings.requests_tenant_per_minute", { settings: { requests_tenant_per_minute: 0 } }],
+  ["settings.public_url", { settings: { public_url: "https://shop.example/agents/" } }],
+  ["settings.public_url", { settings: { public_url: "https://shop.example?x=1" } }],
+  ["settings.authorization_servers.0", { settings: { authorization_servers: ["login"] } }],
   ["settings.customer_agents", { settings: { customer_agents: "shop" } }],
   ["settings.messages_per_minute", { settings: { messages_per_minute: 3 } }],
   ["port", { port: 7717 }]

@@ -1,4 +1,8 @@
 /** What a client of the MCP wire may not do, and what it is told in the form of JSON-RPC. */
+import {
+  discoverOAuthProtectedResourceMetadata,
+  extractWWWAuthenticateParams
+} from "@modelcontextprotocol/client"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { Principal } from "troupe"
 import type { Shop, Who } from "./WireScene.ts"
@@ -159,6 +163,49 @@ describe("a client of MCP", () => {
       assert.deepInclude(JSON.parse(text).error, { code: -32602 }, name)
     }
     assert.strictEqual(await runsNow(), before)
+  })
+
+  it("is told without a token who takes which, as the official client reads it", async () => {
+    const { headers } = await send({ body: request("tools/list") })
+    const challenge = new Response(null, { status: 401, headers })
+    const { resourceMetadataUrl } = extractWWWAuthenticateParams(challenge)
+    const server = `${troupe.url}/wires/mcp`
+    assert.isDefined(resourceMetadataUrl)
+    for (const at of [resourceMetadataUrl, undefined]) {
+      const found = await discoverOAuthProtectedResourceMetadata(
+        server,
+        at === undefined ? {} : { resourceMetadataUrl: at }
+      )
+      assert.deepStrictEqual(found, { resource: server, bearer_methods_supported: ["header"] })
+    }
+    const issuers = ["https://login.example"]
+    const other = await shop({
+      http: {
+        settings: {
+          wires: ["mcp"],
+          public_url: "https://shop.example/agents",
+          authorization_servers: issuers
+        }
+      } as never
+    })
+    try {
+      const told = (await send({ at: other })).headers.get("www-authenticate")
+      assert.strictEqual(
+        told,
+        'Bearer resource_metadata="https://shop.example/agents/.well-known/oauth-protected-resource/wires/mcp"'
+      )
+      const open = await fetch(`${other.url}/.well-known/oauth-protected-resource`)
+      assert.deepStrictEqual(await open.json(), {
+        resource: "https://shop.example/agents/wires/mcp",
+        authorization_servers: issuers,
+        bearer_methods_supported: ["header"]
+      })
+      const page = { origin: "https://evil.example" }
+      const foreign = await fetch(open.url, { headers: page })
+      assert.strictEqual(foreign.status, 403)
+    } finally {
+      await other.stop()
+    }
   })
 
   it("is nobody who may only publish", async () => {

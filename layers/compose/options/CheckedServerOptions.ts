@@ -25,7 +25,8 @@ import {
   optionalBetween,
   secret,
   text,
-  time
+  time,
+  url
 } from "./OptionShapes.ts"
 import type { Options, RouteOptions } from "./ServerOptions.ts"
 
@@ -55,6 +56,15 @@ const origin = is<string>(
   (value) => typeof value === "string" && isUrl(value) && new URL(value).origin === value
 )
 
+const bareUrl = is<string>(
+  'a URL such as "https://shop.example/agents": no query, no slash at the end',
+  (value) => {
+    if (typeof value !== "string" || !isUrl(value)) return false
+    const { origin, pathname } = new URL(value)
+    return value === origin || (value === origin + pathname && !value.endsWith("/"))
+  }
+)
+
 const settings = {
   body_bytes_max: count,
   streams_max: count,
@@ -71,6 +81,8 @@ const settings = {
   base_path: Schema.optionalKey(mountPath),
   wires: Schema.optionalKey(Schema.Array(Schema.Literals(wire_names))),
   origins: Schema.optionalKey(Schema.Array(origin).check(Schema.isMaxLength(100))),
+  public_url: Schema.optionalKey(bareUrl),
+  authorization_servers: Schema.optionalKey(Schema.Array(url).check(Schema.isMaxLength(10))),
   metrics_open: Schema.optionalKey(Schema.Boolean),
   customer_agents: Schema.optionalKey(Schema.Array(AgentName).check(Schema.isMaxLength(1_000)))
 } satisfies Record<keyof HttpSettings, unknown>

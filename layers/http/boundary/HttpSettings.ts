@@ -62,6 +62,16 @@ export interface HttpSettings {
    * Absent = none.
    */
   readonly origins: ReadonlyArray<string>
+  /**
+   * The URL of the API as clients find it, with its path, such as `https://shop.example/agents`: the wire `mcp` names itself by it.
+   * Absent = http, the host that a request names, and the path of the API.
+   */
+  readonly public_url: string | undefined
+  /**
+   * The issuers of access tokens that this service takes, such as `https://login.example`: hosts of the wire `mcp` ask them for
+   * tokens. Absent = none: a host is given its token.
+   */
+  readonly authorization_servers: ReadonlyArray<string>
   /** Whether `/metrics` is served without a token: only for a server that cannot be reached from outside. Absent = no. */
   readonly metrics_open: boolean
   /**
@@ -88,6 +98,8 @@ export const defaults: HttpSettings = {
   base_path: "",
   wires: [],
   origins: [],
+  public_url: undefined,
+  authorization_servers: [],
   metrics_open: false,
   customer_agents: []
 }

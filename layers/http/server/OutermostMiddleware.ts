@@ -131,8 +131,10 @@ const dress = (
     const said = response.headers[name]
     if (said !== undefined) headers[name] = said
   }
-  // A 401 has to name the authentication scheme (RFC 9110, section 11.6.1).
-  if (status === 401) headers["www-authenticate"] = 'Bearer realm="troupe"'
+  // A 401 has to name the authentication scheme (RFC 9110, section 11.6.1). A wire may say more.
+  if (status === 401 && response.headers["www-authenticate"] === undefined) {
+    headers["www-authenticate"] = 'Bearer realm="troupe"'
+  }
   // A channel decides itself how long its servers have to wait.
   if ((status === 429 || status === 503) && response.headers["retry-after"] === undefined) {
     headers["retry-after"] = "1"
@@ -167,8 +169,8 @@ const outermost = Effect.gen(function* () {
   const { address } = yield* HttpServer.HttpServer
   const misdirected = makeHostCheck(address, hosts)
   const unsent = makeUnread(unsent_bytes_max)
-  const { preflights, routes } = wireRoutes(wires)
-  const added = [...(yield* AddedPages), ...routes, ...preflights]
+  const { open, preflights, routes } = wireRoutes(wires)
+  const added = [...(yield* AddedPages), ...routes, ...open, ...preflights]
   const routesAt = finderOf(apiWith(yield* AddedGroups), added)
   return (httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, Types.unhandled>) =>
     Effect.gen(function* () {

@@ -43,7 +43,7 @@ import { HttpSettings } from "../boundary/HttpSettings.ts"
 import { Limits } from "../boundary/Limits.ts"
 import { anyProblemOf } from "../boundary/Problems.ts"
 import type { OpenedStream } from "../stream/StreamHost.ts"
-import type { WireCall } from "./WireRequest.ts"
+import type { OpenRoute, WireCall } from "./WireRequest.ts"
 import { readBody } from "./WireRequest.ts"
 import type { Shown } from "./WireStream.ts"
 import { followRun, openAnswer, shownOf } from "./WireStream.ts"
@@ -55,14 +55,36 @@ type Request = Extract<McpMessage, { _tag: "Request" }>
 const respond = (refusal: McpRefusal) =>
   HttpServerResponse.jsonUnsafe(mcpError(refusal), { status: refusal.status })
 
+const path = `/wires/${wire}` as const
+const metadata_path = "/.well-known/oauth-protected-resource"
+
 /** The answer to a request that is refused before its message is read. */
-const refused = ({ detail, status, type }: Problem) =>
-  respond({
-    status,
-    code: status < 500 ? mcp_codes.request : mcp_codes.internal,
-    message: detail,
-    data: { type }
+const refused = ({ detail, status, type }: Problem, here: string) => {
+  const code = status < 500 ? mcp_codes.request : mcp_codes.internal
+  const response = respond({ status, code, message: detail, data: { type } })
+  // RFC 9728, section 5.1.
+  return status === 401
+    ? HttpServerResponse.setHeader(
+        response,
+        "www-authenticate",
+        `Bearer resource_metadata="${here}${metadata_path}${path}"`
+      )
+    : response
+}
+
+/** What hosts need to know before they have a token (RFC 9728). */
+const tellMetadata: OpenRoute["tell"] = (here, { authorization_servers }) =>
+  HttpServerResponse.jsonUnsafe({
+    resource: here + path,
+    ...(authorization_servers.length > 0 && { authorization_servers }),
+    bearer_methods_supported: ["header"]
   })
+
+/** For the path of the server, and for hosts that look at the root. */
+export const mcp_metadata = [
+  { method: "GET", path: `${metadata_path}${path}`, tell: tellMetadata },
+  { method: "GET", path: metadata_path, tell: tellMetadata }
+] as const satisfies ReadonlyArray<OpenRoute>
 
 /** A tool's result that says why it did nothing. */
 const failed = (text: string): object => ({ content: [{ type: "text", text }], isError: true })
@@ -213,6 +235,4 @@ const post = Effect.fnUntraced(function* (call: WireCall) {
     : HttpServerResponse.jsonUnsafe(mcpResponse(message, result))
 })
 
-export const mcpRoutes = [
-  { method: "POST", path: `/wires/${wire}`, right: "follow", answer: post, refused }
-] as const
+export const mcpRoutes = [{ method: "POST", path, right: "follow", answer: post, refused }] as const

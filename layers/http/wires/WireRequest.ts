@@ -45,8 +45,16 @@ export interface WireRoute<R> {
   readonly path: `/${string}`
   readonly right: RightName
   readonly answer: WireAnswer<R>
-  /** The answer to a request that is refused, in the wire's own form. Absent = a problem. */
-  readonly refused?: (problem: Problem) => HttpServerResponse.HttpServerResponse
+  /** The answer to a request that is refused, in the wire's own form; `here`: the URL of the API. Absent = a problem. */
+  readonly refused?: (problem: Problem, here: string) => HttpServerResponse.HttpServerResponse
+}
+
+/** What a wire tells everybody, without a token. */
+export interface OpenRoute {
+  readonly method: "GET"
+  readonly path: `/${string}`
+  /** `here`: the URL of the API. */
+  readonly tell: (here: string, settings: HttpSettings) => HttpServerResponse.HttpServerResponse
 }
 
 const foreignPage = forbidden(
@@ -69,7 +77,7 @@ const originOf = (
 /** What a page of another origin may read of the answer, and send. */
 const forPages = (origin: string) => ({
   "access-control-allow-origin": origin,
-  "access-control-expose-headers": "retry-after, x-correlation-id",
+  "access-control-expose-headers": "retry-after, www-authenticate, x-correlation-id",
   vary: "origin"
 })
 const preflight = {
@@ -85,8 +93,17 @@ const bearer = (request: HttpServerRequest.HttpServerRequest): Redacted.Redacted
 /** How the routes of wires are answered: errors become problems, and pages of allowed origins may read them. */
 export const makeAnswering = Effect.gen(function* () {
   const callerOf = yield* makeCaller
-  const { base_path, origins } = yield* HttpSettings
+  const settings = yield* HttpSettings
+  const { base_path, origins, public_url } = settings
   const log = makeLog()
+
+  /** The URL of the API. A proxy may have changed the scheme, which only the settings know. */
+  const hereOf = (request: HttpServerRequest.HttpServerRequest) => {
+    const { headers, source } = request
+    const origin =
+      source instanceof Request ? new URL(source.url).origin : `http://${headers["host"]}`
+    return public_url ?? origin + linkBase(request, base_path)
+  }
 
   const answered = Effect.fnUntraced(function* <R>(
     { answer, right }: WireRoute<R>,
@@ -101,31 +118,44 @@ export const makeAnswering = Effect.gen(function* () {
     return yield* answer({ by, token, request, params, base: linkBase(request, base_path) })
   })
 
-  const refusedBy = <R>({ refused = respond }: WireRoute<R>) =>
+  const refusedBy = <R>(
+    { refused = respond }: WireRoute<R>,
+    request: HttpServerRequest.HttpServerRequest
+  ) =>
     Effect.fnUntraced(function* (error: unknown) {
       const problem = anyProblemOf(error)
       if (problem === undefined) return yield* Effect.die(error)
       yield* log(problem)
-      return refused(problem)
+      return refused(problem, hereOf(request))
     })
+
+  const readable = (
+    origin: string | undefined,
+    response: HttpServerResponse.HttpServerResponse
+  ): HttpServerResponse.HttpServerResponse =>
+    origin === undefined ? response : HttpServerResponse.setHeaders(response, forPages(origin))
 
   return {
     of: <R>(route: WireRoute<R>) =>
       Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest
+        const refused = refusedBy(route, request)
         const origin = originOf(request, origins)
-        if (Result.isFailure(origin)) return yield* refusedBy(route)(origin.failure)
-        const response = yield* Effect.catch(answered(route, request), refusedBy(route))
-        return origin.success === undefined
-          ? response
-          : HttpServerResponse.setHeaders(response, forPages(origin.success))
+        if (Result.isFailure(origin)) return yield* refused(origin.failure)
+        return readable(origin.success, yield* Effect.catch(answered(route, request), refused))
+      }),
+    open: ({ tell }: OpenRoute) =>
+      Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
+        const origin = originOf(request, origins)
+        return Result.isFailure(origin)
+          ? respond(origin.failure)
+          : readable(origin.success, tell(hereOf(request), settings))
       }),
     /** What a browser asks before it sends a page's request. */
     preflight: Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
       const origin = originOf(request, origins)
       if (Result.isFailure(origin)) return respond(origin.failure)
-      const headers = origin.success === undefined ? {} : forPages(origin.success)
-      return HttpServerResponse.empty({ status: 204, headers: { ...headers, ...preflight } })
+      return readable(origin.success, HttpServerResponse.empty({ status: 204, headers: preflight }))
     })
   }
 })

@@ -9,10 +9,10 @@ import type { WireName } from "../boundary/HttpSettings.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
 import { agUiRoutes } from "./AgUiDoor.ts"
 import { chatRoutes } from "./ChatDoor.ts"
-import { mcpRoutes } from "./McpDoor.ts"
+import { mcp_metadata, mcpRoutes } from "./McpDoor.ts"
 import { responsesRoutes } from "./ResponsesDoor.ts"
 import { uiMessageRoutes } from "./UiMessageDoor.ts"
-import type { WireRoute } from "./WireRequest.ts"
+import type { OpenRoute, WireRoute } from "./WireRequest.ts"
 import { makeAnswering } from "./WireRequest.ts"
 
 const wires = {
@@ -31,12 +31,13 @@ type Services = Exclude<
   HttpServerRequest.HttpServerRequest | Scope.Scope
 >
 
-/** The routes of the wires that are served, and what browsers ask before them. */
+/** The routes of the wires that are served, those that need no token, and what browsers ask before them. */
 export const wireRoutes = (names: ReadonlyArray<WireName>) => {
   // Two wires may share a list.
   const routes = [...new Set(names.flatMap((name): ReadonlyArray<AnyRoute> => wires[name]))]
-  const paths = [...new Set(routes.map(({ path }) => path))]
-  return { routes, preflights: paths.map((path) => ({ method: "OPTIONS", path }) as const) }
+  const open: ReadonlyArray<OpenRoute> = names.includes("mcp") ? mcp_metadata : []
+  const paths = [...new Set([...routes, ...open].map(({ path }) => path))]
+  return { routes, open, preflights: paths.map((path) => ({ method: "OPTIONS", path }) as const) }
 }
 
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Credentials | Services> =
@@ -50,7 +51,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Credential
         CustomerAgents,
         customer_agents
       ) as Context.Context<Services>
-      const { preflights, routes } = wireRoutes(names)
+      const { open, preflights, routes } = wireRoutes(names)
       for (const route of routes) {
         const withServices = (own: Context.Context<never>) => Context.merge(services, own)
         yield* router.add(
@@ -61,6 +62,9 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Credential
             withServices
           )
         )
+      }
+      for (const route of open) {
+        yield* router.add(route.method, route.path, answering.open(route))
       }
       for (const { method, path } of preflights)
         yield* router.add(method, path, answering.preflight)
