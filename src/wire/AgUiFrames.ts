@@ -60,6 +60,10 @@ interface Options {
   readonly ignored: ReadonlyArray<string>
   /** The messages that the client has. Absent = too much to be told again: there is no snapshot. */
   readonly before?: ReadonlyArray<unknown> | undefined
+  /** Ids of messages of this run that the client has. */
+  readonly known: ReadonlyArray<string>
+  /** Whether the run is told from its start: what the client has of it does not count. */
+  readonly isWhole: boolean
   /** The address of a file by its digest. */
   readonly fileAt: (digest: string) => string
 }
@@ -101,15 +105,42 @@ export class AgUiFrames {
   readonly #asked = new Map<ApprovalId, Step<"Asked">>()
   /** Arguments with which a person has replaced those of a call. */
   readonly #edited = new Map<CallId, unknown>()
+  /** The number of the attempt of a turn with which the client knows it, by the id of its message. */
+  readonly #attempts = new Map<string, number>()
   #usage: Required<Omit<Usage, "estimated">> | undefined
 
   constructor(options: Options) {
     this.#options = options
     this.#messages = new AgUiMessages(options.run)
+    for (const each of options.known) {
+      const [, id = "", attempt = "1"] = /^(.*?)(?:~(\d{1,6}))?(?::thought)?$/.exec(each) ?? []
+      const number = Number(attempt) + (options.isWhole ? 1 : 0)
+      this.#attempts.set(id, Math.max(number, this.#attempts.get(id) ?? 1))
+    }
   }
 
-  /** The first event. */
-  get start(): AgUiFrame {
+  /** The first events. What the client has of a run that is told again is taken back. */
+  get start(): ReadonlyArray<AgUiFrame> {
+    const { before, isWhole, known } = this.#options
+    const isAgain = isWhole && known.length > 0
+    // A snapshot leaves thoughts where they are.
+    const thoughts = known.filter((id) => isAgain && id.endsWith(":thought"))
+    return [
+      this.#started,
+      ...thoughts.flatMap((messageId) => [
+        { type: "REASONING_MESSAGE_START", messageId, role: "reasoning", ...isVoid },
+        { type: "REASONING_MESSAGE_END", messageId }
+      ]),
+      ...(isAgain ? this.#snapshot(before) : [])
+    ]
+  }
+
+  #snapshot(before: ReadonlyArray<unknown> | undefined): ReadonlyArray<AgUiFrame> {
+    if (before === undefined) return []
+    return [{ type: "MESSAGES_SNAPSHOT", messages: this.#messages.behind(before) }]
+  }
+
+  get #started(): AgUiFrame {
     const { client_run, conversation, ignored, isVersionOne, run, thread } = this.#options
     const troupe = { run, conversation, ...(ignored.length > 0 ? { ignored } : undefined) }
     return {
@@ -220,7 +251,8 @@ export class AgUiFrames {
 
   #begun({ frame, step }: TurnAt): ReadonlyArray<AgUiFrame> {
     const stepName = stepKey(frame, step)
-    this.#turns.set(stepName, { at: { frame, step }, attempt: 1, open: new Set() })
+    const attempt = this.#attempts.get(this.#idOf(stepName)) ?? 1
+    this.#turns.set(stepName, { at: { frame, step }, attempt, open: new Set() })
     return [...this.#reached(frame), { type: "STEP_STARTED", stepName, ...this.#of(frame) }]
   }
 
@@ -406,11 +438,7 @@ export class AgUiFrames {
     const result = { status, waiting, cursor }
     if (asked.length === 0) return [...closed, this.#over({ type: "success" }, result)]
     for (const frame of closed) this.#messages.add(frame)
-    const { before } = this.#options
-    const snapshot =
-      before === undefined
-        ? []
-        : [{ type: "MESSAGES_SNAPSHOT", messages: this.#messages.behind(before) }]
+    const snapshot = this.#snapshot(this.#options.before)
     const interrupts = asked.map((each) => this.#interrupt(each))
     return [...closed, ...snapshot, this.#over({ type: "interrupt", interrupts }, result)]
   }

@@ -7,6 +7,7 @@ import type { PartInput } from "../conversation/Part.ts"
 import { fileTypeOf, MediaType, parts_max } from "../conversation/Part.ts"
 import { readJson } from "../value/BoundedJson.ts"
 import { textUpTo } from "../value/Bounds.ts"
+import type { RunId } from "../value/Ids.ts"
 import { ApprovalId } from "../value/Ids.ts"
 import { CheckedJsonRecord } from "../value/JsonObject.ts"
 import { defined } from "../value/PlainObject.ts"
@@ -40,9 +41,9 @@ export interface AgUiRequest {
     | {
         readonly _tag: "Answers"
         readonly answers: readonly [AgUiAnswer, ...ReadonlyArray<AgUiAnswer>]
-        /** The arguments of a call, as JSON, as the client has them; undefined = it does not send them back. */
-        readonly argumentsOf: (call: string) => string | undefined
       }
+  /** What the client sent as its history. */
+  readonly messages: ReadonlyArray<unknown>
   /** Members of the body that nobody reads, at most 20. */
   readonly ignored: ReadonlyArray<string>
   /** The client's messages, to be told again. Absent = they are too long, or no messages. */
@@ -166,10 +167,22 @@ const isCall = Schema.is(
   Schema.Struct({ id: Schema.String, function: Schema.Struct({ arguments: Schema.String }) })
 )
 
-const argumentsIn = (messages: ReadonlyArray<unknown>) => (call: string) => {
+/** The arguments of a call, as JSON, as the client has them; undefined = it does not send them back. */
+export const argumentsIn = (messages: ReadonlyArray<unknown>, call: string): string | undefined => {
   const calls = messages.flatMap((message) => (isCalling(message) ? message.toolCalls : []))
   return calls.filter(isCall).findLast(({ id }) => id === call)?.function.arguments
 }
+
+const isNamed = Schema.is(Schema.Struct({ id: Schema.String }))
+/** The most messages of a run whose ids are looked at. */
+const known_max = 2_000
+
+/** The ids of messages of this run that the client has. */
+export const knownIn = (messages: ReadonlyArray<unknown>, run: RunId): ReadonlyArray<string> =>
+  messages
+    .filter(isNamed)
+    .flatMap(({ id }) => (id.startsWith(`${run}:`) && id.length <= 1_000 ? [id] : []))
+    .slice(0, known_max)
 
 const answersIn = (
   resume: ReadonlyArray<unknown>
@@ -214,7 +227,7 @@ export const agUiRequestOf = (
     const at = messages.length - 1
     const answers = yield* answersIn(resume)
     const asked: AgUiRequest["asked"] = Arr.isReadonlyArrayNonEmpty(answers)
-      ? { _tag: "Answers", answers, argumentsOf: argumentsIn(messages) }
+      ? { _tag: "Answers", answers }
       : yield* placed(saidBy(messages[at]), "messages", Math.max(0, at))
     const ignored = Object.keys(body).filter(
       (each) => !members.includes(each) && !isNothing(body[each])
@@ -224,6 +237,7 @@ export const agUiRequestOf = (
       client_run,
       isVersionOne: given.protocolVersion !== undefined,
       asked,
+      messages,
       ignored: ignored.slice(0, 20),
       ...defined({ before: beforeIn(messages) })
     }

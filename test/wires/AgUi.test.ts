@@ -322,6 +322,33 @@ describe("a client of AG-UI", () => {
     assert.include(textOf(client), "Done with refund 1015.")
   })
 
+  it("may not answer what has expired, and goes on by giving it up", async () => {
+    const thread = crypto.randomUUID()
+    const client = clientOf("olga", "1", thread)
+    await say(client, "lapse 1020")
+    const { expiresAt, id } = interruptOf(client)
+    assert.match(String(expiresAt), /^\d{4}-.*Z$/)
+    while ((await troupe.run(String(runIn(client)["run"]))).status === "awaiting_approval") {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    // The client refuses it by itself; so does the service.
+    assert.include(await refusalOf(answer(client, { approved: true })), "expired")
+    const late = await fetch(url(), {
+      method: "POST",
+      headers: { ...headersOf("olga"), "content-type": "application/json" },
+      body: JSON.stringify({
+        threadId: thread,
+        runId: "late",
+        messages: [],
+        resume: [{ interruptId: id, status: "resolved", payload: { approved: true } }]
+      })
+    })
+    assert.strictEqual(late.status, 410)
+    await answer(client, undefined, { status: "cancelled" })
+    assert.deepInclude(resultsOf(client)[0], { metadata: { troupe: { outcome: "expired" } } })
+    assert.include(textOf(client), "Done with lapse 1020.")
+  })
+
   it("is told the rest of a run again that it went on with, by the same run id", async () => {
     ran.length = 0
     const client = clientOf("olga")

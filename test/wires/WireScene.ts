@@ -80,12 +80,23 @@ const hold = tool(
     return "let go"
   }
 )
+const lapse = tool(
+  {
+    namespace: "shop",
+    name: "lapse",
+    description: "Waits a moment for an answer.",
+    input: order,
+    side_effects: "external",
+    approval_expires_ms: 30
+  },
+  () => "lapsed"
+)
 
 const clerk = agent({
   name: "clerk",
   description: "Helps with orders.",
   instructions: "Help.",
-  tools: ["look", "refund", "broken", "draw", "hold"],
+  tools: ["look", "refund", "broken", "draw", "hold", "lapse"],
   specialists: ["expert"]
 })
 const expert = agent({
@@ -116,7 +127,7 @@ const model = scripted(
     if (what === "twice" && step <= 2) return call("refund", { order: `${order}-${step}` })
     if (step > 1) return text(`Done with ${said}.`, { reasoning: [{ text: "thought-7d1" }] })
     if (what === "ask") return call("ask_expert", { task: said })
-    return ["look", "refund", "broken", "draw", "hold"].includes(what)
+    return ["look", "refund", "broken", "draw", "hold", "lapse"].includes(what)
       ? call(what, { order }, { text: "One moment." })
       : text(`You said: ${said}`)
   },
@@ -127,7 +138,7 @@ export const shop = (more: Partial<Parameters<typeof start>[0]> = {}) =>
   start({
     agents: [clerk, expert],
     customer_agents: ["clerk"],
-    tools: [look, refund, broken, draw, hold],
+    tools: [look, refund, broken, draw, hold, lapse],
     model,
     ...more,
     http: {

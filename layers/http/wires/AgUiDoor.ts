@@ -10,7 +10,7 @@ import { canonical } from "../../../src/value/Canonical.ts"
 import type { AgentName, ConversationId } from "../../../src/value/Ids.ts"
 import { AgUiFrames, agUiText } from "../../../src/wire/AgUiFrames.ts"
 import type { AgUiAnswer, AgUiRequest } from "../../../src/wire/AgUiRequest.ts"
-import { agUiRequestOf } from "../../../src/wire/AgUiRequest.ts"
+import { agUiRequestOf, argumentsIn, knownIn } from "../../../src/wire/AgUiRequest.ts"
 import { followedTask } from "../../service/CustomerRules.ts"
 import {
   answerAll,
@@ -35,16 +35,18 @@ type Answers = Extract<AgUiRequest["asked"], { _tag: "Answers" }>
 const textsOf = (
   call: WireCall,
   { conversation, run }: Shown,
-  { asked: _, ...request }: AgUiRequest
+  { asked, messages, ...request }: AgUiRequest
 ): WireTexts => {
   const frames = new AgUiFrames({
     ...request,
     run,
     conversation,
+    known: knownIn(messages, run),
+    isWhole: asked._tag === "Said",
     fileAt: filesOf(call, conversation)
   })
   return {
-    start: agUiText(frames.start),
+    start: frames.start.map(agUiText).join(""),
     next: (step, { cursor }) => frames.next(step, cursor).map(agUiText).join(""),
     failed: ({ detail, type }) => agUiText({ type: "RUN_ERROR", message: detail, code: type }),
     end: () => "",
@@ -54,10 +56,10 @@ const textsOf = (
 
 /** Whether the client answers what its person was shown. */
 const isAsShown =
-  ({ digest }: AgUiAnswer, { argumentsOf }: Answers) =>
+  ({ digest }: AgUiAnswer, { messages }: AgUiRequest) =>
   (approval: Approval): boolean => {
     if (digest !== undefined && digest !== approval.digest) return false
-    const text = argumentsOf(`${approval.run_id}:${approval.call}`)
+    const text = argumentsIn(messages, `${approval.run_id}:${approval.call}`)
     if (text === undefined) return true
     const given = Result.try((): unknown => JSON.parse(text))
     return Result.isSuccess(given) && canonical(given.success) === canonical(approval.arguments)
@@ -66,9 +68,9 @@ const isAsShown =
 const answered = Effect.fnUntraced(function* (
   { by }: WireCall,
   conversation: ConversationId,
-  asked: Answers
+  request: AgUiRequest,
+  { answers }: Answers
 ) {
-  const { answers } = asked
   const id = answers[0].approval
   const run = yield* runOfApproval(by, id)
   const task = yield* followedTask(run, by)
@@ -81,7 +83,7 @@ const answered = Effect.fnUntraced(function* (
       // Else nobody could go on with the thread: the client has to answer all that it was asked.
       mayBeSettled: true,
       mayBeExpired: each.isCancelled,
-      isAsShown: isAsShown(each, asked)
+      isAsShown: isAsShown(each, request)
     }))
   )
   return { ...shownOf(task), answered: answers.map(({ approval }) => approval) }
@@ -116,7 +118,7 @@ const post = Effect.fnUntraced(function* (call: WireCall) {
   const opened = yield* openAnswer(call)
   const shown =
     asked._tag === "Answers"
-      ? yield* answered(call, conversation, asked)
+      ? yield* answered(call, conversation, request, asked)
       : yield* sent(call, { agent, client_run, conversation }, asked)
   return yield* streamRun(call, opened, shown, textsOf(call, shown, request))
 })
