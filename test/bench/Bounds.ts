@@ -308,6 +308,12 @@ export const bounds = {
     promise: 1.5,
     measured: ["1.14x (1.08x to 1.20x)"]
   },
+  wires: {
+    ...most,
+    work: "1,000 watched runs over a wire, against as many event streams, CPU of the service: UI messages; responses",
+    promise: 1.5,
+    measured: ["0.96x (0.83x to 1.1x)", "1.0x (1.0x to 1.0x)"]
+  },
   resolve: {
     ...most,
     unit: " ms",

@@ -21,6 +21,7 @@ const variants: Readonly<Record<string, () => Promise<unknown>>> = {
   recall: () => import("./RecallVariants.ts"),
   console: () => import("./ConsolePagesVariants.ts"),
   followers: () => import("./FollowersVariants.ts"),
+  wires: () => import("./WatchedVariants.ts"),
   recovery: () => import("./RecoveryVariants.ts"),
   resume: () => import("./ResumeVariants.ts"),
   memory: () => import("./MemoryVariants.ts"),

@@ -18,6 +18,7 @@ export const rows: Readonly<Record<string, () => Promise<{ readonly row: Row }>>
   recall: () => import("./Recall.ts"),
   console: () => import("./ConsolePages.ts"),
   followers: () => import("./Followers.ts"),
+  wires: () => import("./Watched.ts"),
   recovery: () => import("./Recovery.ts"),
   resume: () => import("./Resume.ts"),
   leak: () => import("./Leak.ts"),
