@@ -3,34 +3,16 @@
  * ended or waits for people. A turn is a step with one message; the ids of messages and calls begin with the run's, so that a client
  * that is told them again knows them.
  */
-import { Result } from "effect"
 import type { Usage } from "../cost/TurnCost.ts"
-import { failureTextForUser } from "../error/ToolError.ts"
 import type { FilePart } from "../conversation/Part.ts"
-import type { Outcome } from "../run/RunEvent.ts"
 import type { WaitingQuestion } from "../run/QueuedBehind.ts"
 import type { ApprovalId, CallId, ConversationId, FrameId, RunId } from "../value/Ids.ts"
 import { callOpening, frameOpenedBy, rootFrame, stepKey } from "../value/Ids.ts"
 import { defined } from "../value/PlainObject.ts"
 import { AgUiMessages } from "./AgUiMessages.ts"
+import type { AgUiFrame } from "./AgUiShapes.ts"
+import { isVoid, responseSchema, resultOf } from "./AgUiShapes.ts"
 import type { RunStep, TurnAt } from "./RunView.ts"
-
-/** An event of the stream, in the protocol's form. */
-export type AgUiFrame = { readonly type: string } & Readonly<Record<string, unknown>>
-
-export const agUiText = (frame: AgUiFrame): string => `data: ${JSON.stringify(frame)}\n\n`
-
-/** What a person may answer. Customers, and questions that are about no call, have no arguments to edit. */
-const responseSchema = (hasArguments: boolean) => ({
-  type: "object",
-  properties: {
-    approved: { type: "boolean" },
-    ...(hasArguments ? { editedArgs: { type: "object" } } : undefined),
-    reason: { type: "string", maxLength: 4_000 }
-  },
-  required: ["approved"],
-  additionalProperties: false
-})
 
 type Step<Tag extends RunStep["_tag"]> = Extract<RunStep, { readonly _tag: Tag }>
 type Kind = "text" | "reasoning"
@@ -66,33 +48,6 @@ interface Options {
   readonly isWhole: boolean
   /** The address of a file by its digest. */
   readonly fileAt: (digest: string) => string
-}
-
-/** Of something that was shown and does not count: no turn has it. */
-const isVoid = { metadata: { troupe: { void: true } } } as const
-
-const contentOf = (json: string): string => {
-  const value = Result.getOrUndefined(Result.try((): unknown => JSON.parse(json)))
-  return typeof value === "string" ? value : json
-}
-
-/** The result of a call as a client reads it, and how it ended where it has no result. */
-const resultOf = (outcome: Outcome): readonly [text: string, how?: string] => {
-  switch (outcome._tag) {
-    case "Value":
-      return [contentOf(outcome.json)]
-    case "Failed":
-      return [failureTextForUser(outcome.error), "failed"]
-    case "Denied":
-    case "Revised":
-      return ["It was not approved.", "denied"]
-    case "Expired":
-      return ["Nobody decided in time.", "expired"]
-    case "Cancelled":
-      return ["It was cancelled.", "cancelled"]
-    case "Unknown":
-      return ["Nobody knows whether it was done.", "unknown"]
-  }
 }
 
 export class AgUiFrames {

@@ -1,7 +1,7 @@
 /** The messages of a run as a client of AG-UI makes them of its events, without those that do not count. */
 import type { RunId } from "../value/Ids.ts"
 import { defined } from "../value/PlainObject.ts"
-import type { AgUiFrame } from "./AgUiFrames.ts"
+import type { AgUiFrame } from "./AgUiShapes.ts"
 
 /** A message in the protocol's form. */
 interface AgUiMessage {

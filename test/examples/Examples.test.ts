@@ -137,6 +137,7 @@ describe("the examples", () => {
 
 /** What an example shows, and the pages that print it, each with as many blocks as it has of it. */
 const shown: Readonly<Record<string, readonly [shows: string, pages?: Record<string, number>]>> = {
+  agui: ["is approved with other arguments by a client of AG-UI", { "layers/http/README.md": 1 }],
   answers: ["prints the members of a typed answer", { "layers/compose/README.md": 1 }],
   application: ["has the options of a start", { "layers/compose/README.md": 1 }],
   approval: ["is answered in the next process", { "layers/compose/README.md": 1 }],

@@ -101,7 +101,8 @@ const resultsOf = ({ agent: { messages } }: Client) =>
   messages.flatMap((message) => (message.role === "tool" ? [message] : []))
 const typesOf = ({ frames }: Client) => frames.map(({ type }) => type)
 const runIn = ({ frames: [started] }: Client) =>
-  (started?.["metadata"] as { readonly troupe: Record<string, string> }).troupe
+  (started as { readonly metadata?: { readonly troupe: Record<string, string> } }).metadata
+    ?.troupe ?? {}
 const lastOf = ({ frames }: Client) => frames.at(-1) as Frame & { readonly result: never }
 
 const refusalOf = async (running: Promise<unknown>): Promise<string> => {

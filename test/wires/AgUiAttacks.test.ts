@@ -260,7 +260,11 @@ describe("a client of AG-UI", () => {
         "data"
       ],
       [{ body: bodyOf("c", "x", { resume: [{}] }) }, 400, "interruptId"],
-      [{ body: bodyOf("c", "x", { resume: Array(101).fill({}) }) }, 400, "resume"],
+      [
+        { body: bodyOf("c", "x", { resume: Array.from({ length: 101 }, () => ({})) }) },
+        400,
+        "resume"
+      ],
       [{ body: resuming("c", crypto.randomUUID()) }, 404, "approval"],
       [{ raw: whole(`"messages":[${deep}]`) }, 400, "messages"],
       [{ raw: whole(`"messages":[],"resume":[${deep}]`) }, 400, "resume"]

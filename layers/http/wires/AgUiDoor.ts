@@ -8,9 +8,10 @@ import type { Approval } from "../../../src/approval/Approval.ts"
 import { ApprovalNotFound } from "../../../src/approval/Approval.ts"
 import { canonical } from "../../../src/value/Canonical.ts"
 import type { AgentName, ConversationId } from "../../../src/value/Ids.ts"
-import { AgUiFrames, agUiText } from "../../../src/wire/AgUiFrames.ts"
+import { AgUiFrames } from "../../../src/wire/AgUiFrames.ts"
 import type { AgUiAnswer, AgUiRequest } from "../../../src/wire/AgUiRequest.ts"
 import { agUiRequestOf, argumentsIn, knownIn } from "../../../src/wire/AgUiRequest.ts"
+import { agUiText } from "../../../src/wire/AgUiShapes.ts"
 import { followedTask } from "../../service/CustomerRules.ts"
 import {
   answerAll,
