@@ -56,9 +56,9 @@ const modules_of_effect: Plugin = {
 const standsAlone = (path: string): boolean =>
   !/^(?:import|export) (?!type)[^;"]*? from "\./m.test(readFileSync(path, "utf8"))
 
-/** A port, one of the stores' own, or what compositions add to a surface. */
+/** A port, one of the stores' own, what compositions add to a surface, or what answers say of errors. */
 const port =
-  /\/services\/\w+\.ts$|\/Added\w+\.ts$|\/engine\/(?:ServerSession|SqlNotify|Upgrading)\.ts$/
+  /\/services\/\w+\.ts$|\/(?:Added\w+|ErrorStatus|HttpAnswers|Problem)\.ts$|\/engine\/(?:ServerSession|SqlNotify|Upgrading)\.ts$/
 
 const code = async (dir: string): Promise<void> => {
   const license = readFileSync(join(root, "node_modules", taken, "LICENSE"), "utf8")
