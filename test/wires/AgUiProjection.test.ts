@@ -8,10 +8,11 @@ import { EventSchemas } from "@ag-ui/core/schemas"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { WireReader } from "../../layers/http/wires/WireStream.ts"
 import type { FeedItem } from "../../src/run/FeedItem.ts"
-import type { ApprovalId } from "../../src/value/Ids.ts"
+import { AgentName, ApprovalId, callId, frameOpenedBy, rootFrame } from "../../src/value/Ids.ts"
 import { AgUiFrames } from "../../src/wire/AgUiFrames.ts"
 import { knownIn } from "../../src/wire/AgUiRequest.ts"
 import { agUiText } from "../../src/wire/AgUiShapes.ts"
+import type { RunStep, TurnAt } from "../../src/wire/RunView.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { either } from "../Long.ts"
 import { run } from "../run/Interleaving.ts"
@@ -29,14 +30,8 @@ afterAll(() => {
   console.warn = warn
 })
 
-const read = (
-  items: ReadonlyArray<FeedItem>,
-  isCustomer: boolean,
-  before: ReadonlyArray<Message> = [said],
-  answered: ReadonlyArray<ApprovalId> = []
-) => {
-  const by = Samples.principal(isCustomer ? ["customer"] : ["operator"])
-  const made = new AgUiFrames({
+const framesFor = (before: ReadonlyArray<Message>, isWhole: boolean) =>
+  new AgUiFrames({
     thread: "t-1",
     client_run: "r-1",
     run,
@@ -45,9 +40,18 @@ const read = (
     ignored: [],
     before,
     known: knownIn(before, run),
-    isWhole: answered.length === 0,
+    isWhole,
     fileAt: (digest) => `/files/${digest}`
   })
+
+const read = (
+  items: ReadonlyArray<FeedItem>,
+  isCustomer: boolean,
+  before: ReadonlyArray<Message> = [said],
+  answered: ReadonlyArray<ApprovalId> = []
+) => {
+  const by = Samples.principal(isCustomer ? ["customer"] : ["operator"])
+  const made = framesFor(before, answered.length === 0)
   const texts = {
     start: made.start.map(agUiText).join(""),
     next: (step: Parameters<AgUiFrames["next"]>[0], { cursor }: { readonly cursor: string }) =>
@@ -130,7 +134,99 @@ const followed = async (seed: number, isCustomer: boolean): Promise<number> => {
   }
 }
 
+/** What a client has after these steps, of which it had those of `shown` before. */
+const stepped = (
+  steps: ReadonlyArray<RunStep>,
+  before: ReadonlyArray<Message> = [said],
+  shown: ReadonlyArray<RunStep> = []
+) => {
+  const made = framesFor(before, shown.length === 0)
+  for (const step of shown) made.next(step, "")
+  made.begin()
+  const frames = [...made.start, ...steps.flatMap((step) => made.next(step, ""))]
+  return { types: frames.map(({ type }) => type), before, frames: frames.map(agUiText).join("") }
+}
+
+const asks = (at: TurnAt, index: number): ReadonlyArray<RunStep> => {
+  const call = callId(at.frame, at.step, index)
+  const approval = ApprovalId.make(crypto.randomUUID())
+  const payload = {
+    tool_name: "refund",
+    agent_name: AgentName.make("clerk"),
+    args_summary: "",
+    effect_description: "Pays back.",
+    correlation_id: approval
+  }
+  return [
+    { _tag: "CallProposed", ...at, call, tool: "refund", arguments: {} },
+    { _tag: "TurnEnded", ...at },
+    { _tag: "Asked", approval, call, payload },
+    { _tag: "Parked", questions: [{ call, approval }] }
+  ]
+}
+const paid = (at: TurnAt): RunStep => ({
+  _tag: "CallEnded",
+  call: callId(at.frame, at.step, 0),
+  outcome: { _tag: "Value", json: "1" }
+})
+
 describe("a run as events of AG-UI", () => {
+  it("keeps the order of what it is told in several answers, though a turn was begun anew", async () => {
+    const [first, second] = [1, 2].map((step) => ({ frame: rootFrame, step })) as [TurnAt, TurnAt]
+    const turn = (at: TurnAt, ...before: ReadonlyArray<RunStep>): ReadonlyArray<RunStep> => [
+      { _tag: "TurnBegun", ...at },
+      ...before,
+      { _tag: "Text", ...at, text: `turn ${at.step}` },
+      ...asks(at, 0)
+    ]
+    const lost: ReadonlyArray<RunStep> = [
+      { _tag: "Text", ...first, text: "lost" },
+      { _tag: "TurnRestarted", ...first }
+    ]
+    const one = await reduced(stepped(turn(first, ...lost)))
+    const two = await reduced(stepped([paid(first), ...turn(second)], one, turn(first)))
+    assert.deepStrictEqual(
+      two.map(({ content }) => content),
+      ["Hello", "turn 1", "1", "turn 2"]
+    )
+  })
+
+  it("suspends a specialist that asks, and begins it again with the answer", async () => {
+    const root = { frame: rootFrame, step: 1 }
+    const call = callId(rootFrame, 1, 0)
+    const frame = frameOpenedBy(call)
+    const within = { frame, step: 1 }
+    const asking: ReadonlyArray<RunStep> = [
+      { _tag: "TurnBegun", ...root },
+      { _tag: "CallProposed", ...root, call, tool: "ask_expert", arguments: {} },
+      { _tag: "TurnEnded", ...root },
+      { _tag: "SpecialistBegun", frame, call, agent: AgentName.make("expert") },
+      { _tag: "TurnBegun", ...within },
+      ...asks(within, 0)
+    ]
+    const first = stepped(asking)
+    const one = await reduced(first)
+    assert.include(first.frames, '"outcome":{"type":"suspended","interruptIds":["')
+    const ended: ReadonlyArray<RunStep> = [
+      paid(within),
+      paid(root),
+      { _tag: "Ended", status: "complete", reason: "", text: "", unsaid: "" }
+    ]
+    const rest = stepped(ended, one, asking)
+    assert.deepStrictEqual(rest.types, [
+      "RUN_STARTED",
+      "SUBAGENT_STARTED",
+      "TOOL_CALL_RESULT",
+      "SUBAGENT_FINISHED",
+      "TOOL_CALL_RESULT",
+      "RUN_FINISHED"
+    ])
+    assert.lengthOf(
+      (await reduced(rest)).filter(({ role }) => role === "tool"),
+      2
+    )
+  })
+
   for (const isCustomer of [false, true]) {
     it(`is the same live, resumed and read again, for ${isCustomer ? "a customer" : "staff"}`, async () => {
       let answers = 0
