@@ -5,6 +5,9 @@ import {
 } from "@modelcontextprotocol/client"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { Principal } from "troupe"
+import type { ConversationId, FrameId, RunId } from "../../src/value/Ids.ts"
+import { McpProgress } from "../../src/wire/McpTools.ts"
+import type { RunStep } from "../../src/wire/RunView.ts"
 import type { Shop, Who } from "./WireScene.ts"
 import { held, prompts, ran, shop, tokens } from "./WireScene.ts"
 
@@ -103,7 +106,14 @@ const told: ReadonlyArray<readonly [Sent, number, number]> = [
   [{ body: list, headers: { "mcp-protocol-version": "2024-01-01" } }, 400, -32022],
   [{ body: request("tools/list", metaOf("2026-07-28")) }, 400, -32020],
   [{ body: list, headers: newest }, 400, -32602],
-  [{ body: request("tools/list", metaOf("2025-11-25")), headers: newest }, 400, -32020],
+  [
+    {
+      body: request("tools/list", metaOf("2025-11-25")),
+      headers: { ...newest, "mcp-method": "tools/list" }
+    },
+    400,
+    -32020
+  ],
   [{ body: request("tools/list", metaOf("2026-07-28")), headers: newest }, 400, -32020],
   [
     {
@@ -299,15 +309,16 @@ describe("a client of MCP", () => {
   it("may tell what needs no answer, which changes nothing", async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     held.promise = promise
-    const { run } = await asked("ada", { message: "hold 1", wait_s: 0 })
+    const { run, status } = await asked("ada", { message: "hold 1", wait_s: 1 })
+    assert.strictEqual(status, "processing")
     const requestId = 7
     for (const body of [
       { jsonrpc: "2.0", method: "notifications/initialized" },
       { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId } },
       { jsonrpc: "2.0", id: 7, result: {} }
     ]) {
-      const { status, text } = await send({ as: "ada", body })
-      assert.deepStrictEqual([status, text], [202, ""])
+      const told = await send({ as: "ada", body })
+      assert.deepStrictEqual([told.status, told.text], [202, ""])
     }
     resolve()
     const { structuredContent } = await call("ada", "run_result", { run })
@@ -334,6 +345,41 @@ describe("a client of MCP", () => {
     assert.deepStrictEqual([status, text], ["complete", `You said: ${message}`])
   })
 
+  it("is told nothing more when its token was revoked while it waited", async () => {
+    const admin = new Principal({ id: "olga", tenant: "default", roles: ["admin"] })
+    const { id, token } = await troupe.createToken({ name: "host", roles: ["operator"] }, admin)
+    const headers = { authorization: `Bearer ${token}` }
+    const { promise, resolve } = Promise.withResolvers<void>()
+    held.promise = promise
+    const before = await runsNow()
+    const waiting = send({ headers, body: calling("ask_clerk", { message: "hold 7" }) })
+    while ((await runsNow()) === before) await new Promise(setImmediate)
+    await troupe.revokeToken(id, admin)
+    resolve()
+    const { status, text } = await waiting
+    assert.strictEqual(status, 401)
+    assert.notInclude(text, "hold 7")
+  })
+
+  it("is told of a failure of the service as one, and not as a result", async () => {
+    const full = await shop({
+      http: { settings: { wires: ["mcp"], streams_max: 1 } } as never
+    })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    held.promise = promise
+    try {
+      const first = call("ada", "ask_clerk", { message: "hold 1" }, full)
+      while ((await full.runs({ limit: 5 })).length === 0) await new Promise(setImmediate)
+      const body = calling("ask_clerk", { message: "hello" })
+      const { status, text } = await send({ as: "olga", at: full, body })
+      assert.deepStrictEqual([status, JSON.parse(text).error.code], [503, -32603])
+      resolve()
+      await first
+    } finally {
+      await full.stop()
+    }
+  })
+
   it("waits within the bounds of its owner, and is refused before anything is sent", async () => {
     const bounded = await shop({
       http: {
@@ -347,6 +393,7 @@ describe("a client of MCP", () => {
       while ((await bounded.runs({ limit: 5 })).length === 0) await new Promise(setImmediate)
       const second = await refusalOf("ada", "ask_clerk", { message: "hello" }, bounded)
       assert.include(second, "At most 1")
+      assert.strictEqual((await bounded.runs({ limit: 5 })).length, 1)
       resolve()
       assert.strictEqual((await first).structuredContent.status, "complete")
       await call("ada", "ask_clerk", { message: "hello" }, bounded)
@@ -356,5 +403,31 @@ describe("a client of MCP", () => {
     } finally {
       await bounded.stop()
     }
+  })
+})
+
+describe("what a run has come to", () => {
+  it("has the texts of its own agent's turns as they stand, and no specialist's", () => {
+    const progress = new McpProgress()
+    const [own, other] = ["0", "0/1.0"].map((frame) => frame as FrameId)
+    const steps: ReadonlyArray<RunStep> = [
+      { _tag: "TurnBegun", frame: own!, step: 1 },
+      { _tag: "Text", frame: own!, step: 1, text: "I beg" },
+      { _tag: "TurnRestarted", frame: own!, step: 1 },
+      { _tag: "Text", frame: own!, step: 1, text: "One " },
+      { _tag: "Text", frame: own!, step: 1, text: "moment." },
+      { _tag: "TurnBegun", frame: other!, step: 1 },
+      { _tag: "Text", frame: other!, step: 1, text: "Between us" },
+      { _tag: "TurnBegun", frame: own!, step: 2 },
+      { _tag: "Text", frame: own!, step: 2, text: "It is" }
+    ]
+    for (const step of steps) progress.next(step)
+    const of = { run: "r" as RunId, conversation: "c" as ConversationId }
+    assert.deepStrictEqual(
+      progress.result(of, () => undefined),
+      { ...of, status: "processing", text: "One moment.\n\nIt is", waiting_for: [] }
+    )
+    progress.next({ _tag: "Parked", questions: [] })
+    assert.strictEqual(progress.result(of, () => undefined).waiting_for.length, 1)
   })
 })
