@@ -101,7 +101,8 @@ export const late: ReadonlyArray<string> = [
   "test/sql/Watchers.test.ts",
   "test/telemetry/Exported.test.ts",
   "test/telemetry/OpenTelemetry.test.ts",
-  "test/wires/McpKept.test.ts"
+  "test/wires/McpKept.test.ts",
+  "test/wires/McpPipe.test.ts"
 ]
 
 /** Files and folders with a long form. */
@@ -194,5 +195,5 @@ export const left: ReadonlyArray<string> = [
   "test/sql: what 2,000 messages read behind 20,000 runs, and where statistics are old",
   "test/sql: roles that may make little, batches against one another, an import of an archive, and a deletion behind a kill",
   "test/telemetry: what reaches a collector, and one that is away, hangs or refuses",
-  "test/wires: an MCP host whose service is stopped and begun anew over a directory"
+  "test/wires: an MCP host whose service is stopped and begun anew over a directory, and one over stdio"
 ]

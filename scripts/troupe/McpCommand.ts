@@ -10,6 +10,7 @@ import { oneLine } from "../chat/View.ts"
 import { loadApp } from "../command/AppModule.ts"
 import { Refused } from "../command/Refused.ts"
 import { inStore, place } from "./Operator.ts"
+import { serve } from "./McpPipe.ts"
 import { described } from "./WorkCommands.ts"
 
 const app = Flag.String("app").pipe(
@@ -71,6 +72,8 @@ const accept = Command.make(
 ).pipe(described("Accepts the definition of a tool that a server offers now."))
 
 export const mcpCommand = Command.make("mcp").pipe(
-  Command.withDescription("What the MCP servers of an application offer, and what is accepted."),
-  Command.withSubcommands([list, accept])
+  Command.withDescription(
+    "What the MCP servers of an application offer, and what is accepted; agents as such a server."
+  ),
+  Command.withSubcommands([list, accept, serve])
 )
