@@ -135,8 +135,7 @@ export const mcpMessageOf = (
   const { method, params = {} } = json
   const meta = isObject(params["_meta"]) ? params["_meta"] : {}
   const sent = headers["mcp-protocol-version"]
-  const isNewest =
-    method !== "initialize" && (sent === newest || Object.hasOwn(meta, `${prefix}protocolVersion`))
+  const isNewest = sent === newest || Object.hasOwn(meta, `${prefix}protocolVersion`)
   const wrong = isNewest
     ? newestRefusal(json, headers, meta)
     : sent === undefined || method === "initialize" || isSpoken(sent)

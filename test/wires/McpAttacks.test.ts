@@ -133,6 +133,14 @@ const told: ReadonlyArray<readonly [Sent, number, number]> = [
   ],
   [
     {
+      body: request("initialize", metaOf("2026-07-28")),
+      headers: { ...newest, "mcp-method": "initialize" }
+    },
+    404,
+    -32601
+  ],
+  [
+    {
       body: request("ping", metaOf("2026-07-28")),
       headers: { ...newest, "mcp-method": "ping" }
     },
