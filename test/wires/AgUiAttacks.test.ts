@@ -75,6 +75,48 @@ const asked = async (as: Who, thread: string, said = "refund 1003") => {
 
 const runsNow = async () => (await troupe.runs({ limit: 500 })).length
 
+/** Answers to the question of an id in the thread `decides`, each of which is refused. `others`: questions of others. */
+const wrongAnswers = (
+  { id, toolCallId }: { readonly id: string; readonly toolCallId: string },
+  [other = "", foreign = "", customer = ""]: ReadonlyArray<string>,
+  history: (text: string) => { readonly messages: ReadonlyArray<unknown> }
+): ReadonlyArray<readonly [string, unknown, number]> => {
+  const two = { resume: [answerOf(id), answerOf(other)] }
+  return [
+    ["another thread's question", resuming("decides", other), 404],
+    ["another thread's question too", bodyOf("decides", "", two), 404],
+    ["another tenant's question", resuming("decides", foreign), 404],
+    ["a customer's question", resuming("decides", customer), 404],
+    ["no question at all", resuming("decides", crypto.randomUUID()), 404],
+    ["other arguments", resuming("decides", id, {}, history('{"order":"9"}')), 409],
+    ["no JSON", resuming("decides", id, {}, history("{")), 409],
+    ["another digest", resuming("decides", id, { metadata: { digest: "a".repeat(64) } }), 409],
+    [
+      "another digest, cancelled",
+      resuming("decides", id, { status: "cancelled", metadata: { digest: "a" } }),
+      409
+    ],
+    ["arguments of no such call", resuming("decides", id, edited({ nothing: 1 })), 400],
+    ["arguments that are no object", resuming("decides", id, edited([1])), 400],
+    [
+      "arguments of what is denied",
+      resuming("decides", id, { payload: { approved: false, editedArgs: {} } }),
+      400
+    ],
+    ["neither yes nor no", resuming("decides", id, { payload: { approved: "yes" } }), 400],
+    ["no answer", resuming("decides", id, { payload: undefined }), 400],
+    ["another status", resuming("decides", id, { status: "done" }), 400],
+    ["no id", resuming("decides", "1"), 400],
+    [
+      "a result",
+      bodyOf("decides", "", {
+        messages: [{ id: "t", role: "tool", toolCallId, content: "paid back" }]
+      }),
+      400
+    ]
+  ]
+}
+
 describe("a client of AG-UI", () => {
   it("gains no right by it", async () => {
     const before = await runsNow()
@@ -163,40 +205,8 @@ describe("a client of AG-UI", () => {
         }
       ]
     })
-    const two = { resume: [answerOf(id), answerOf(other.interrupt.id)] }
-    const refusals: ReadonlyArray<readonly [string, unknown, number]> = [
-      ["another thread's question", resuming("decides", other.interrupt.id), 404],
-      ["another thread's question too", bodyOf("decides", "", two), 404],
-      ["another tenant's question", resuming("decides", foreign.interrupt.id), 404],
-      ["a customer's question", resuming("decides", customer.interrupt.id), 404],
-      ["no question at all", resuming("decides", crypto.randomUUID()), 404],
-      ["other arguments", resuming("decides", id, {}, history('{"order":"9"}')), 409],
-      ["no JSON", resuming("decides", id, {}, history("{")), 409],
-      ["another digest", resuming("decides", id, { metadata: { digest: "a".repeat(64) } }), 409],
-      [
-        "another digest, cancelled",
-        resuming("decides", id, { status: "cancelled", metadata: { digest: "a" } }),
-        409
-      ],
-      ["arguments of no such call", resuming("decides", id, edited({ nothing: 1 })), 400],
-      ["arguments that are no object", resuming("decides", id, edited([1])), 400],
-      [
-        "arguments of what is denied",
-        resuming("decides", id, { payload: { approved: false, editedArgs: {} } }),
-        400
-      ],
-      ["neither yes nor no", resuming("decides", id, { payload: { approved: "yes" } }), 400],
-      ["no answer", resuming("decides", id, { payload: undefined }), 400],
-      ["another status", resuming("decides", id, { status: "done" }), 400],
-      ["no id", resuming("decides", "1"), 400],
-      [
-        "a result",
-        bodyOf("decides", "", {
-          messages: [{ id: "t", role: "tool", toolCallId, content: "paid back" }]
-        }),
-        400
-      ]
-    ]
+    const others = [other, foreign, customer].map(({ interrupt: asked }) => asked.id)
+    const refusals = wrongAnswers({ id, toolCallId }, others, history)
     for (const [what, body, status] of refusals) {
       const got = await ask({ as: "olga", body })
       assert.strictEqual(got.status, status, `${what}: ${got.text}`)
