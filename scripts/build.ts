@@ -52,13 +52,15 @@ const modules_of_effect: Plugin = {
   }
 }
 
-/** Whether a module needs no other one of ours, but for its types. */
+/** Whether a module needs no other one of ours, but for its types and an estimate of one function. */
 const standsAlone = (path: string): boolean =>
-  !/^(?:import|export) (?!type)[^;"]*? from "\./m.test(readFileSync(path, "utf8"))
+  !/^(?:import|export) (?!type)[^;"]*? from "\.(?!.*\/TokenEstimate)/m.test(
+    readFileSync(path, "utf8")
+  )
 
-/** A port, one of the stores' own, what compositions add to a surface, or what answers say of errors. */
+/** A port, one of the stores' own, what compositions add to a surface, or what HTTP answers say of errors. */
 const port =
-  /\/services\/\w+\.ts$|\/(?:Added\w+|ErrorStatus|HttpAnswers|Problem)\.ts$|\/engine\/(?:ServerSession|SqlNotify|Upgrading)\.ts$/
+  /\/services\/\w+\.ts$|\/(?:Added\w+|HttpAnswers|Problem)\.ts$|\/engine\/(?:ServerSession|SqlNotify|Upgrading)\.ts$/
 
 const code = async (dir: string): Promise<void> => {
   const license = readFileSync(join(root, "node_modules", taken, "LICENSE"), "utf8")
