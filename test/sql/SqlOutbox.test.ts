@@ -180,6 +180,36 @@ onEngines("SqlOutbox", (it) => {
     })
   )
 
+  it.effect(
+    "the end of a question may be claimed as soon as it is told, not a part of a ms later",
+    () =>
+      Effect.gen(function* () {
+        yield* emptied
+        const sql = yield* SqlClient.SqlClient
+        const run = crypto.randomUUID()
+        yield* sql`INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, created_at)
+        VALUES (${run}::text::uuid, 'acme', 'clerk', 'k', 'c', 1, 0)`
+        yield* sql`INSERT INTO troupe.approvals (id, tenant, run_id, status, payload)
+        VALUES (${run}::text::uuid, 'acme', ${run}::text::uuid, 1, '{}')`
+        yield* sql`INSERT INTO troupe.question_posts (tenant, approval, channel, address, recipient, post, at)
+        VALUES ('acme', ${run}::text::uuid, '""', '""', '""', '""', 0)`
+        // In one statement, so that the clock is read again at once. A time that was rounded would be ahead of it every other time.
+        yield* sql.unsafe(`DO $$ DECLARE told int; BEGIN
+        FOR i IN 1..50 LOOP
+          UPDATE troupe.approvals SET status = 0 WHERE id = '${run}';
+          UPDATE troupe.approvals SET status = 3 WHERE id = '${run}';
+          IF (SELECT max(o.created_at) > extract(epoch FROM clock_timestamp()) * 1000 FROM troupe.outbox o) THEN
+            RAISE 'round % is told ahead of its time', i;
+          END IF;
+        END LOOP;
+        SELECT count(*) INTO told FROM troupe.outbox WHERE topic = 'conversation.settled';
+        IF told <> 50 THEN RAISE '% were told', told; END IF;
+      END $$`)
+        yield* sql`DELETE FROM troupe.approvals WHERE id = ${run}::text::uuid`
+        yield* emptied
+      })
+  )
+
   it.effect("the relay is woken by a message, tries it again, and lets it die", () =>
     Effect.gen(function* () {
       yield* emptied

@@ -45,6 +45,9 @@ CREATE INDEX run_details_needs ON troupe.run_details (tenant) WHERE open AND nee
 ----
 CREATE TABLE troupe.processes (
     owner text PRIMARY KEY,
+    since timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- When it last extended its lease. Null = it has none.
+    seen_at timestamptz,
     -- By the database's clock, the only one that all processes share.
     expires_at timestamptz NOT NULL,
     -- The owner holds an advisory lock in a session: it lives until another process finds the lock free.
@@ -394,7 +397,8 @@ BEGIN
     PERFORM troupe.announce(NEW.tenant, 'conversation/' || place,
       CASE NEW.status WHEN 0 THEN 'conversation.asked' ELSE 'conversation.settled' END,
       json_build_object('conversation', place, 'approval', NEW.id)::text,
-      (extract(epoch FROM clock_timestamp()) * 1000)::int8);
+      -- Never rounded up: a relay would not take it yet.
+      floor(extract(epoch FROM clock_timestamp()) * 1000)::int8);
   END IF;
   RETURN NULL;
 END $body$;
@@ -1233,6 +1237,9 @@ CREATE TABLE troupe.call_records (
     run_id uuid NOT NULL,
     tool_name text NOT NULL,
     ended_at int8 NOT NULL,
+    took_ms int8 NOT NULL,
+    -- 0 done, 1 failed, 2 refused or left.
+    ended_as int2 NOT NULL,
     record text NOT NULL
   );
 ----
@@ -1240,7 +1247,7 @@ CREATE INDEX call_records_run ON troupe.call_records (run_id, place);
 ----
 CREATE INDEX call_records_tool ON troupe.call_records (tenant, tool_name, place DESC);
 ----
-CREATE INDEX call_records_age ON troupe.call_records (tenant, ended_at);
+CREATE INDEX call_records_age ON troupe.call_records (tenant, ended_at, place);
 ----
 CREATE TABLE troupe.mcp_pins (
     server text NOT NULL,
@@ -1696,142 +1703,142 @@ CREATE POLICY of_tenant ON troupe.memory_words FOR SELECT USING (EXISTS (SELECT 
       AND s.tenant = current_setting('troupe.tenant', true) OFFSET 0));
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd36-74b5-a8d2-b9031aab735c', 'acme', 'clerk', 'finished', 'finished', '1', '2', NULL, NULL, '01a22f80-dd37-70a6-8bb1-c0415c3a9779', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22f80dd3674b5a8d2b9031aab735c"', 'api', '1796093304119');
+VALUES ('01a22fec-d7fb-7530-a34f-6ec12ac8094a', 'acme', 'clerk', 'finished', 'finished', '1', '2', NULL, NULL, '01a22fec-d7fc-7621-ab0d-e22d015728d1', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22fecd7fb7530a34f6ec12ac8094a"', 'api', '1796100380668');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd8a-7230-b965-ebfa531508e5', 'acme', 'clerk', 'asking', 'asking', '1', '1', NULL, NULL, '01a22f80-dd8a-7230-b965-ebfbceb679f4', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22f80dd8a7230b965ebfa531508e5"', 'api', '1796093304202');
+VALUES ('01a22fec-d8f4-74e2-9e11-12207a565ff0', 'acme', 'clerk', 'asking', 'asking', '1', '1', NULL, NULL, '01a22fec-d8f4-74e2-9e11-1221147c9d1e', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22fecd8f474e29e1112207a565ff0"', 'api', '1796100380916');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd97-735d-bb6c-3a4ffce56fda', 'acme', 'boss', 'delegated', 'delegated', '1', '1', NULL, NULL, '01a22f80-dd98-7395-8e40-0734db5d03db', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22f80dd97735dbb6c3a4ffce56fda"', 'api', '1796093304216');
+VALUES ('01a22fec-d943-75f4-843b-db38c4e91331', 'acme', 'boss', 'delegated', 'delegated', '1', '1', NULL, NULL, '01a22fec-d943-75f4-843b-db39294732d6', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22fecd94375f4843bdb38c4e91331"', 'api', '1796100380996');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dda8-70a9-958b-938461fcbcea', 'acme', 'printer', 'queued', 'queued', '1', '1', NULL, NULL, '01a22f80-dda8-70a9-958b-938567af7cc5', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22f80dda870a9958b938461fcbcea"', 'api', '1796093304232');
+VALUES ('01a22fec-d980-72e4-820d-0d65fbca57be', 'acme', 'printer', 'queued', 'queued', '1', '1', NULL, NULL, '01a22fec-d981-72ad-b114-7320eab93075', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22fecd98072e4820d0d65fbca57be"', 'api', '1796100381057');
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('3dea7228-36c5-4084-b4ec-931a98908f11', '1', 'acme', '01a22f80-dd36-74b5-a8d2-b9031aab735c', '1', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"7c5c19d19c0de2a16c23b7058624d25e2f3d0bdc0d4de7f3401a1742330ffe55","id":"3dea7228-36c5-4084-b4ec-931a98908f11","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"3dea7228-36c5-4084-b4ec-931a98908f11","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796093304164,"run_id":"01a22f80-dd36-74b5-a8d2-b9031aab735c","shown_digest":"28d73a1bb52b108651e2fc86ddc7e8e779d34b9726180e6ad331e12f602e881b","tool_key":"shop.refund@1"}', '{"decided_at":1796093304178,"decided_by":"alice","decision":{"_tag":"Approve"}}');
+VALUES ('519ce2f9-f286-4a43-bdb6-285ef032aa09', '2', 'acme', '01a22fec-d8f4-74e2-9e11-12207a565ff0', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"b958ba5e2a1e7346813e2877c6bdd6784ede59fa6752e09cd6b9273ecda68e10","id":"519ce2f9-f286-4a43-bdb6-285ef032aa09","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"519ce2f9-f286-4a43-bdb6-285ef032aa09","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796100380951,"run_id":"01a22fec-d8f4-74e2-9e11-12207a565ff0","shown_digest":"51a6bfb76fabee4854a8b5ce010b6af845f6524986c05d5fcc898379901f4dba","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('6a480998-ebf0-4d5a-b530-212e75fba138', '3', 'acme', '01a22f80-dd97-735d-bb6c-3a4ffce56fda', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"63a1f7f4f8c755c8fe00f651afddacc141fe1f4eedba5548565d8e31bf3b070b","id":"6a480998-ebf0-4d5a-b530-212e75fba138","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"6a480998-ebf0-4d5a-b530-212e75fba138","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796093304225,"run_id":"01a22f80-dd97-735d-bb6c-3a4ffce56fda","shown_digest":"d60abc1b39f4f549bb8afdf6446e30bc1f417d0cd8923e889d79b3263be15be1","tool_key":"shop.refund@1"}', NULL);
+VALUES ('62902acf-da1b-406c-b956-b5fc892ae5a6', '3', 'acme', '01a22fec-d943-75f4-843b-db38c4e91331', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"a1b72bf8de689d44d9e1162f87120f2540640a7e5fca87aa947c2b1722f3a39a","id":"62902acf-da1b-406c-b956-b5fc892ae5a6","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"62902acf-da1b-406c-b956-b5fc892ae5a6","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796100381031,"run_id":"01a22fec-d943-75f4-843b-db38c4e91331","shown_digest":"30e7a51dc2ed0a3320c30827695e7897c148d7e5e3eff3968793c4e7d80f7b98","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('df130848-a932-437b-a48a-37f3270509a1', '2', 'acme', '01a22f80-dd8a-7230-b965-ebfa531508e5', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"829b2e91f80c00731abd659783930c77221277c829400becbf8f351d8516cb1a","id":"df130848-a932-437b-a48a-37f3270509a1","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"df130848-a932-437b-a48a-37f3270509a1","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796093304210,"run_id":"01a22f80-dd8a-7230-b965-ebfa531508e5","shown_digest":"d5f51bb7bcdc270b51e6b0f57d5ee31ca83998614f2e9b001dce99351728c364","tool_key":"shop.refund@1"}', NULL);
+VALUES ('f97517a1-d8ba-4c4f-a969-d850c1941780', '1', 'acme', '01a22fec-d7fb-7530-a34f-6ec12ac8094a', '1', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"7527b5f7095818f3a5443cde2c044c91750bebc08ea362022cacd7e9b0867217","id":"f97517a1-d8ba-4c4f-a969-d850c1941780","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"f97517a1-d8ba-4c4f-a969-d850c1941780","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796100380785,"run_id":"01a22fec-d7fb-7530-a34f-6ec12ac8094a","shown_digest":"d2898500aa3f5bee0ca5f37f8b1c10ffbcc639d63be2159e30d403b922c0798a","tool_key":"shop.refund@1"}', '{"decided_at":1796100380826,"decided_by":"alice","decision":{"_tag":"Approve"}}');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'asking', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22f80-dd8a-7230-b965-ebfa531508e5', '1796093304202');
+VALUES ('acme', 'asking', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22fec-d8f4-74e2-9e11-12207a565ff0', '1796100380916');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'delegated', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22f80-dd97-735d-bb6c-3a4ffce56fda', '1796093304216');
+VALUES ('acme', 'delegated', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22fec-d943-75f4-843b-db38c4e91331', '1796100380996');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22f80-dd36-74b5-a8d2-b9031aab735c', '1796093304119');
+VALUES ('acme', 'finished', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22fec-d7fb-7530-a34f-6ec12ac8094a', '1796100380668');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '1', 'assistant', '"It is paid back."', 'api', NULL, '01a22f80-dd36-74b5-a8d2-b9031aab735c', '1796093304190');
+VALUES ('acme', 'finished', '1', 'assistant', '"It is paid back."', 'api', NULL, '01a22fec-d7fb-7530-a34f-6ec12ac8094a', '1796100380879');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'queued', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22f80-dda8-70a9-958b-938461fcbcea', '1796093304232');
+VALUES ('acme', 'queued', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22fec-d980-72e4-820d-0d65fbca57be', '1796100381057');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'asking', '2', 'clerk', 'asking', 'system', NULL, '"alice"', '1796093304202', '1', '1', '"Pay order 7 back."', NULL, '1796093304202', 'false');
+VALUES ('acme', 'asking', '2', 'clerk', 'asking', 'system', NULL, '"alice"', '1796100380916', '1', '1', '"Pay order 7 back."', NULL, '1796100380916', 'false');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'delegated', '3', 'boss', 'delegated', 'system', NULL, '"alice"', '1796093304216', '1', '1', '"Pay order 7 back."', NULL, '1796093304216', 'false');
+VALUES ('acme', 'delegated', '3', 'boss', 'delegated', 'system', NULL, '"alice"', '1796100380996', '1', '1', '"Pay order 7 back."', NULL, '1796100380996', 'false');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '1', 'clerk', 'finished', 'system', NULL, '"alice"', '1796093304119', '1', '2', '"Pay order 7 back."', NULL, '1796093304190', 'false');
+VALUES ('acme', 'finished', '1', 'clerk', 'finished', 'system', NULL, '"alice"', '1796100380668', '1', '2', '"Pay order 7 back."', NULL, '1796100380879', 'false');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1796093304232', '1', '1', '"Pay order 7 back."', NULL, '1796093304232', 'false');
+VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1796100381057', '1', '1', '"Pay order 7 back."', NULL, '1796100381057', 'false');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('1', '2026-12-01 02:48:23.914+00', 'start');
+VALUES ('1', '2026-12-01 04:46:19.846+00', 'start');
 ----
-INSERT INTO troupe.processes (owner, expires_at, guarded, agents) OVERRIDING SYSTEM VALUE
-VALUES ('4356c591-e1aa-4953-82a3-6e8bc6627fa5', '2026-12-01 02:48:39.11+00', 'false', '{}');
-----
-INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd36-74b5-a8d2-b9031aab735c', 'acme', 'clerk', 'finished', 'finished', '1', '4356c591-e1aa-4953-82a3-6e8bc6627fa5', 'false', '{}', '1796093304119');
+INSERT INTO troupe.processes (owner, since, seen_at, expires_at, guarded, agents) OVERRIDING SYSTEM VALUE
+VALUES ('8d6869b9-6a13-40d3-943b-852662f9a471', '2026-12-01 04:46:20.626+00', '2026-12-01 04:46:20.626+00', '2026-12-01 04:46:35.626+00', 'false', '{}');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd8a-7230-b965-ebfa531508e5', 'acme', 'clerk', 'asking', 'asking', '1', '4356c591-e1aa-4953-82a3-6e8bc6627fa5', 'true', '{}', '1796093304202');
+VALUES ('01a22fec-d7fb-7530-a34f-6ec12ac8094a', 'acme', 'clerk', 'finished', 'finished', '1', '8d6869b9-6a13-40d3-943b-852662f9a471', 'false', '{}', '1796100380668');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd97-735d-bb6c-3a4ffce56fda', 'acme', 'boss', 'delegated', 'delegated', '1', '4356c591-e1aa-4953-82a3-6e8bc6627fa5', 'true', '{}', '1796093304216');
+VALUES ('01a22fec-d8f4-74e2-9e11-12207a565ff0', 'acme', 'clerk', 'asking', 'asking', '1', '8d6869b9-6a13-40d3-943b-852662f9a471', 'true', '{}', '1796100380916');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dda8-70a9-958b-938461fcbcea', 'acme', 'printer', 'queued', 'queued', '1', '4356c591-e1aa-4953-82a3-6e8bc6627fa5', 'true', '{}', '1796093304232');
+VALUES ('01a22fec-d943-75f4-843b-db38c4e91331', 'acme', 'boss', 'delegated', 'delegated', '1', '8d6869b9-6a13-40d3-943b-852662f9a471', 'true', '{}', '1796100380996');
+----
+INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
+VALUES ('01a22fec-d980-72e4-820d-0d65fbca57be', 'acme', 'printer', 'queued', 'queued', '1', '8d6869b9-6a13-40d3-943b-852662f9a471', 'true', '{}', '1796100381057');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd36-74b5-a8d2-b9031aab735c', '0', '1796093304119', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"finished"},"by":"alice","conversation":"finished","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a22f80dd3674b5a8d2b9031aab735c"}', '{"_tag":"RunClaimed","epoch":1,"owner":"4356c591-e1aa-4953-82a3-6e8bc6627fa5"}');
+VALUES ('01a22fec-d7fb-7530-a34f-6ec12ac8094a', '0', '1796100380668', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"finished"},"by":"alice","conversation":"finished","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a22fecd7fb7530a34f6ec12ac8094a"}', '{"_tag":"RunClaimed","epoch":1,"owner":"8d6869b9-6a13-40d3-943b-852662f9a471"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd36-74b5-a8d2-b9031aab735c', '2', '1796093304139', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796093304139,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796093304139}');
+VALUES ('01a22fec-d7fb-7530-a34f-6ec12ac8094a', '2', '1796100380715', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796100380715,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796100380715}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd36-74b5-a8d2-b9031aab735c', '4', '1796093304146', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
+VALUES ('01a22fec-d7fb-7530-a34f-6ec12ac8094a', '4', '1796100380758', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd36-74b5-a8d2-b9031aab735c', '5', '1796093304164', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"3dea7228-36c5-4084-b4ec-931a98908f11","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"7c5c19d19c0de2a16c23b7058624d25e2f3d0bdc0d4de7f3401a1742330ffe55","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"3dea7228-36c5-4084-b4ec-931a98908f11","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"28d73a1bb52b108651e2fc86ddc7e8e779d34b9726180e6ad331e12f602e881b","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a22fec-d7fb-7530-a34f-6ec12ac8094a', '5', '1796100380785', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"f97517a1-d8ba-4c4f-a969-d850c1941780","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"7527b5f7095818f3a5443cde2c044c91750bebc08ea362022cacd7e9b0867217","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"f97517a1-d8ba-4c4f-a969-d850c1941780","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"d2898500aa3f5bee0ca5f37f8b1c10ffbcc639d63be2159e30d403b922c0798a","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd36-74b5-a8d2-b9031aab735c', '6', '1796093304178', 'ApprovalDecided', '{"_tag":"ApprovalDecided","approval":"3dea7228-36c5-4084-b4ec-931a98908f11","by":"alice","call":"0/2.0","decision":{"_tag":"Approve"},"digest":"7c5c19d19c0de2a16c23b7058624d25e2f3d0bdc0d4de7f3401a1742330ffe55"}', NULL);
+VALUES ('01a22fec-d7fb-7530-a34f-6ec12ac8094a', '6', '1796100380826', 'ApprovalDecided', '{"_tag":"ApprovalDecided","approval":"f97517a1-d8ba-4c4f-a969-d850c1941780","by":"alice","call":"0/2.0","decision":{"_tag":"Approve"},"digest":"7527b5f7095818f3a5443cde2c044c91750bebc08ea362022cacd7e9b0867217"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd36-74b5-a8d2-b9031aab735c', '7', '1796093304187', NULL, '{"_tag":"CallDispatched","call":"0/2.0","epoch":1,"key":"29354ab3af5a4a3b2e4daa0f5949dd0bfd17b5ce995441c3faa7c3acff71403a","on_loss":"unknown"}', NULL);
+VALUES ('01a22fec-d7fb-7530-a34f-6ec12ac8094a', '7', '1796100380868', NULL, '{"_tag":"CallDispatched","call":"0/2.0","epoch":1,"key":"d0fe3435da974ca96f7d9f10b1bd9fb3f29c73c61ce85832e1e6ec50dbb9114e","on_loss":"unknown"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd36-74b5-a8d2-b9031aab735c', '8', '1796093304189', NULL, E'{"_tag":"CallSettled","call":"0/2.0","ended_at":1796093304189,"outcome":{"_tag":"Value","json":"\\"order 7 is paid back\\""},"started_at":1796093304188}', NULL);
+VALUES ('01a22fec-d7fb-7530-a34f-6ec12ac8094a', '8', '1796100380873', NULL, E'{"_tag":"CallSettled","call":"0/2.0","ended_at":1796100380873,"outcome":{"_tag":"Value","json":"\\"order 7 is paid back\\""},"started_at":1796100380870}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd36-74b5-a8d2-b9031aab735c', '9', '1796093304190', NULL, '{"_tag":"ModelTurned","calls":[],"finish":"stop","frame":"0","step":3,"text":"It is paid back."}', '{"_tag":"RunEnded","reason":"complete","status":"complete","text":"It is paid back."}');
+VALUES ('01a22fec-d7fb-7530-a34f-6ec12ac8094a', '9', '1796100380879', NULL, '{"_tag":"ModelTurned","calls":[],"finish":"stop","frame":"0","step":3,"text":"It is paid back."}', '{"_tag":"RunEnded","reason":"complete","status":"complete","text":"It is paid back."}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd8a-7230-b965-ebfa531508e5', '0', '1796093304202', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"asking"},"by":"alice","conversation":"asking","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a22f80dd8a7230b965ebfa531508e5"}', '{"_tag":"RunClaimed","epoch":1,"owner":"4356c591-e1aa-4953-82a3-6e8bc6627fa5"}');
+VALUES ('01a22fec-d8f4-74e2-9e11-12207a565ff0', '0', '1796100380916', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"asking"},"by":"alice","conversation":"asking","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a22fecd8f474e29e1112207a565ff0"}', '{"_tag":"RunClaimed","epoch":1,"owner":"8d6869b9-6a13-40d3-943b-852662f9a471"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd8a-7230-b965-ebfa531508e5', '2', '1796093304205', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796093304205,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796093304205}');
+VALUES ('01a22fec-d8f4-74e2-9e11-12207a565ff0', '2', '1796100380926', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796100380926,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796100380926}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd8a-7230-b965-ebfa531508e5', '4', '1796093304207', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
+VALUES ('01a22fec-d8f4-74e2-9e11-12207a565ff0', '4', '1796100380937', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd8a-7230-b965-ebfa531508e5', '5', '1796093304210', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"df130848-a932-437b-a48a-37f3270509a1","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"829b2e91f80c00731abd659783930c77221277c829400becbf8f351d8516cb1a","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"df130848-a932-437b-a48a-37f3270509a1","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"d5f51bb7bcdc270b51e6b0f57d5ee31ca83998614f2e9b001dce99351728c364","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a22fec-d8f4-74e2-9e11-12207a565ff0', '5', '1796100380951', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"519ce2f9-f286-4a43-bdb6-285ef032aa09","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"b958ba5e2a1e7346813e2877c6bdd6784ede59fa6752e09cd6b9273ecda68e10","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"519ce2f9-f286-4a43-bdb6-285ef032aa09","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"51a6bfb76fabee4854a8b5ce010b6af845f6524986c05d5fcc898379901f4dba","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd97-735d-bb6c-3a4ffce56fda', '0', '1796093304216', NULL, '{"_tag":"RunAccepted","address":{"agent":"boss","key":"delegated"},"by":"alice","conversation":"delegated","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"4aa41b813fbd1c92da38660601178c42199eb58ce758bc532bfe5a90d0a1a199","tools":"4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},"roles":["admin"],"tenant":"acme","trace_id":"01a22f80dd97735dbb6c3a4ffce56fda"}', '{"_tag":"RunClaimed","epoch":1,"owner":"4356c591-e1aa-4953-82a3-6e8bc6627fa5"}');
+VALUES ('01a22fec-d943-75f4-843b-db38c4e91331', '0', '1796100380996', NULL, '{"_tag":"RunAccepted","address":{"agent":"boss","key":"delegated"},"by":"alice","conversation":"delegated","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"4aa41b813fbd1c92da38660601178c42199eb58ce758bc532bfe5a90d0a1a199","tools":"4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},"roles":["admin"],"tenant":"acme","trace_id":"01a22fecd94375f4843bdb38c4e91331"}', '{"_tag":"RunClaimed","epoch":1,"owner":"8d6869b9-6a13-40d3-943b-852662f9a471"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd97-735d-bb6c-3a4ffce56fda', '2', '1796093304221', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"task":"Pay order 7 back."},"model_id":"call_0","name":"ask_clerk"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"FrameOpened","agent":"clerk","call":"0/1.0","frame":"0/1.0","input":"Pay order 7 back."}');
+VALUES ('01a22fec-d943-75f4-843b-db38c4e91331', '2', '1796100381013', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"task":"Pay order 7 back."},"model_id":"call_0","name":"ask_clerk"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"FrameOpened","agent":"clerk","call":"0/1.0","frame":"0/1.0","input":"Pay order 7 back."}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd97-735d-bb6c-3a4ffce56fda', '4', '1796093304222', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0/1.0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0/1.0","ended_at":1796093304222,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796093304222}');
+VALUES ('01a22fec-d943-75f4-843b-db38c4e91331', '4', '1796100381020', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0/1.0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0/1.0","ended_at":1796100381020,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796100381020}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd97-735d-bb6c-3a4ffce56fda', '6', '1796093304223', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0/1.0","step":2,"text":""}', NULL);
+VALUES ('01a22fec-d943-75f4-843b-db38c4e91331', '6', '1796100381022', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0/1.0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd97-735d-bb6c-3a4ffce56fda', '7', '1796093304225', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"6a480998-ebf0-4d5a-b530-212e75fba138","approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"63a1f7f4f8c755c8fe00f651afddacc141fe1f4eedba5548565d8e31bf3b070b","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"6a480998-ebf0-4d5a-b530-212e75fba138","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"d60abc1b39f4f549bb8afdf6446e30bc1f417d0cd8923e889d79b3263be15be1","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a22fec-d943-75f4-843b-db38c4e91331', '7', '1796100381031', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"62902acf-da1b-406c-b956-b5fc892ae5a6","approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"a1b72bf8de689d44d9e1162f87120f2540640a7e5fca87aa947c2b1722f3a39a","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"62902acf-da1b-406c-b956-b5fc892ae5a6","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"30e7a51dc2ed0a3320c30827695e7897c148d7e5e3eff3968793c4e7d80f7b98","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dda8-70a9-958b-938461fcbcea', '0', '1796093304232', NULL, '{"_tag":"RunAccepted","address":{"agent":"printer","key":"queued"},"by":"alice","conversation":"queued","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"3733937dbcf89f2e02606767ffc8ce44a25a945f6495e81efe1e1b5a600624bc","tools":"4974aa3c027f3b676b65b81a69047d56a6fa92022d75da09940d98faae963581"},"roles":["admin"],"tenant":"acme","trace_id":"01a22f80dda870a9958b938461fcbcea"}', '{"_tag":"RunClaimed","epoch":1,"owner":"4356c591-e1aa-4953-82a3-6e8bc6627fa5"}');
+VALUES ('01a22fec-d980-72e4-820d-0d65fbca57be', '0', '1796100381057', NULL, '{"_tag":"RunAccepted","address":{"agent":"printer","key":"queued"},"by":"alice","conversation":"queued","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"3733937dbcf89f2e02606767ffc8ce44a25a945f6495e81efe1e1b5a600624bc","tools":"4974aa3c027f3b676b65b81a69047d56a6fa92022d75da09940d98faae963581"},"roles":["admin"],"tenant":"acme","trace_id":"01a22fecd98072e4820d0d65fbca57be"}', '{"_tag":"RunClaimed","epoch":1,"owner":"8d6869b9-6a13-40d3-943b-852662f9a471"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dda8-70a9-958b-938461fcbcea', '2', '1796093304236', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"print"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"CallDispatched","call":"0/1.0","epoch":1,"key":"4c6dffb1c3bef94ac2bd7e6cd358c82621014ac0ba6ba08bb16737f690841d95","on_loss":"ask","over_at":1796093308236,"tool":"shop.print@1","via":"queue"}');
+VALUES ('01a22fec-d980-72e4-820d-0d65fbca57be', '2', '1796100381069', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"print"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"CallDispatched","call":"0/1.0","epoch":1,"key":"47a9676818465cd20a3989d0dd13ce92fa60c47244955c5025761891c9e35581","on_loss":"ask","over_at":1796100385069,"tool":"shop.print@1","via":"queue"}');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd36-74b5-a8d2-b9031aab735c', 'acme', '1', '11', '3');
+VALUES ('01a22fec-d7fb-7530-a34f-6ec12ac8094a', 'acme', '1', '11', '3');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd8a-7230-b965-ebfa531508e5', 'acme', '1', '6', '-1');
+VALUES ('01a22fec-d8f4-74e2-9e11-12207a565ff0', 'acme', '1', '6', '-1');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dd97-735d-bb6c-3a4ffce56fda', 'acme', '1', '8', '-1');
+VALUES ('01a22fec-d943-75f4-843b-db38c4e91331', 'acme', '1', '8', '-1');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a22f80-dda8-70a9-958b-938461fcbcea', 'acme', '1', '4', '1');
+VALUES ('01a22fec-d980-72e4-820d-0d65fbca57be', 'acme', '1', '4', '1');
 ----
 INSERT INTO troupe.tool_messages (id, tool, tenant, payload, expires_at, status, due_at, place, deliveries, owner, begun_at, result, error, over_at) OVERRIDING SYSTEM VALUE
-VALUES ('4c6dffb1c3bef94ac2bd7e6cd358c82621014ac0ba6ba08bb16737f690841d95', 'shop.print@1', 'acme', '{"arguments":{"order":"7"},"id":"4c6dffb1c3bef94ac2bd7e6cd358c82621014ac0ba6ba08bb16737f690841d95","loop_id":"01a22f80-dda8-70a9-958b-938461fcbcea","metadata":{"call":"0/1.0","nested":{"depth_max":4,"nesting":{"depth":1},"spent":false},"permission":"allow","principal":"alice","repeatable":false},"name":"shop.print@1","trace_id":"01a22f80dda870a9958b938461fcbcea"}', '1796093305738', '0', '1796093304239', '1', '0', NULL, NULL, NULL, NULL, NULL);
+VALUES ('47a9676818465cd20a3989d0dd13ce92fa60c47244955c5025761891c9e35581', 'shop.print@1', 'acme', '{"arguments":{"order":"7"},"id":"47a9676818465cd20a3989d0dd13ce92fa60c47244955c5025761891c9e35581","loop_id":"01a22fec-d980-72e4-820d-0d65fbca57be","metadata":{"call":"0/1.0","nested":{"depth_max":4,"nesting":{"depth":1},"spent":false},"permission":"allow","principal":"alice","repeatable":false},"name":"shop.print@1","trace_id":"01a22fecd98072e4820d0d65fbca57be"}', '1796100382575', '0', '1796100381075', '1', '0', NULL, NULL, NULL, NULL, NULL);
 ----
 SELECT setval('troupe.approvals_position_seq', 3)::text;
 ----

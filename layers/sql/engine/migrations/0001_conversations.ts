@@ -215,7 +215,8 @@ BEGIN
     PERFORM troupe.announce(NEW.tenant, 'conversation/' || place,
       CASE NEW.status WHEN 0 THEN 'conversation.asked' ELSE 'conversation.settled' END,
       json_build_object('conversation', place, 'approval', NEW.id)::text,
-      (extract(epoch FROM clock_timestamp()) * 1000)::int8);
+      -- Never rounded up: a relay would not take it yet.
+      floor(extract(epoch FROM clock_timestamp()) * 1000)::int8);
   END IF;
   RETURN NULL;
 END $body$`,
