@@ -14,7 +14,7 @@ interface Reserved {
 
 export class Keys {
   readonly #held = new Map<string, KeyClaim & Pick<KeyHolder, "freed">>()
-  /** Until when each call holds its key, by `RUN CALL`; 0 = an operator has freed it. */
+  /** Until when each call holds its key, by `RUN CALL`; 0 = an operator has freed it, or another call has it since its time. */
   readonly until = new Map<string, number>()
   readonly #reserved = new Map<string, Reserved>()
 
@@ -59,6 +59,11 @@ export class Keys {
       if (owner !== process || (run !== undefined && claim.run !== run)) continue
       this.#reserved.delete(key)
       if (committed) {
+        // Whose time was over does not hold it again, however far a clock jumps back while the next one acts.
+        const before = this.#held.get(key)
+        if (before !== undefined && before.expires_at <= claim.at) {
+          this.until.set(`${before.run} ${before.call}`, 0)
+        }
         this.#held.set(key, claim)
         this.until.set(`${claim.run} ${claim.call}`, claim.expires_at)
       }
