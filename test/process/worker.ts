@@ -48,6 +48,7 @@ import type { CallContext } from "../../src/tool/GovernedTool.ts"
 import { callOf, govern } from "../../src/tool/GovernedTool.ts"
 import * as Outside from "./Outside.ts"
 import type { Hold, Notice, Plan, Point, Question, Request, WorkerConfig } from "./Plan.ts"
+import { skewed } from "./SkewedClock.ts"
 import * as WholeJournal from "../contracts/WholeJournal.ts"
 
 const config = JSON.parse(process.argv[2]!) as WorkerConfig
@@ -55,20 +56,6 @@ const tenant = Tenant.make("acme")
 const personOf = (id: string) => new Principal({ id, tenant, roles: ["operator"] })
 
 let skew_ms = 0
-
-/** The real clock, wrong by what the parent has said. */
-const skewed = (clock: Clock.Clock): Clock.Clock => ({
-  currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() + skew_ms,
-  currentTimeMillis: Effect.map(clock.currentTimeMillis, (ms) => ms + skew_ms),
-  currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe() + BigInt(skew_ms) * 1_000_000n,
-  currentTimeNanos: Effect.map(
-    clock.currentTimeNanos,
-    (nanos) => nanos + BigInt(skew_ms) * 1_000_000n
-  ),
-  monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
-  monotonicTimeNanos: clock.monotonicTimeNanos,
-  sleep: (duration) => clock.sleep(duration)
-})
 
 const say = (notice: Notice) => process.send?.(notice)
 
@@ -425,7 +412,11 @@ process.on("disconnect", () => process.exit())
 process.on("SIGTERM", () => say({ notice: "stopping" }))
 NodeMain.run(
   Effect.scoped(main).pipe(
-    Effect.updateService(Clock.Clock, skewed),
+    // The real clock, wrong by what the parent has said.
+    Effect.updateService(
+      Clock.Clock,
+      skewed(() => skew_ms)
+    ),
     Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)]))
   )
 )

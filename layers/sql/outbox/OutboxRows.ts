@@ -12,6 +12,7 @@ import type { NewOutboxMessage } from "../../../src/delivery/OutboxMessage.ts"
 import { MessageId } from "../../../src/value/Ids.ts"
 import type { Tenant } from "../../../src/value/Ids.ts"
 import { rowReader } from "../engine/DecodedRows.ts"
+import { dueAt } from "../engine/DueTime.ts"
 
 /** The notification channel of the outbox. Its notifications have no payload. */
 export const outbox_channel = "troupe_outbox"
@@ -75,7 +76,7 @@ export const put = Effect.fnUntraced(function* (
       UPDATE troupe.outbox_keys k SET
         seq = k.seq + c.n,
         pending = k.pending + c.n,
-        due_at = CASE WHEN k.pending = 0 THEN ${now}::int8 ELSE k.due_at END,
+        due_at = CASE WHEN k.pending = 0 THEN ${dueAt(sql, now)} ELSE k.due_at END,
         place = CASE WHEN k.pending = 0 THEN c.place ELSE k.place END,
         topic = CASE WHEN k.pending = 0 THEN c.topic ELSE k.topic END,
         agent = CASE WHEN k.pending = 0 THEN c.agent ELSE k.agent END
@@ -84,7 +85,7 @@ export const put = Effect.fnUntraced(function* (
       RETURNING k.tenant, k.key, k.seq - c.n AS base
     )
     INSERT INTO troupe.outbox (tenant, key, key_seq, id, place, topic, agent, payload, created_at, replayed, failures)
-    SELECT f.tenant, f.key, c.base + f.n, f.id, f.place, f.topic, f.agent, f.payload, ${now}::int8, ${replayed}::boolean,
+    SELECT f.tenant, f.key, c.base + f.n, f.id, f.place, f.topic, f.agent, f.payload, ${dueAt(sql, now)}, ${replayed}::boolean,
       coalesce((SELECT d.failures FROM troupe.dead_letters d WHERE d.event_id = f.id), '{}')
     FROM fresh f JOIN counted c ON c.tenant = f.tenant AND c.key = f.key
     RETURNING 1 AS put`

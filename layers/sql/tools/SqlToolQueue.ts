@@ -27,6 +27,7 @@ import {
   isShowable
 } from "../../../src/queue/ToolMessage.ts"
 import { readableRows, rowDecoder } from "../engine/DecodedRows.ts"
+import { dueAt } from "../engine/DueTime.ts"
 import { inTransaction, orStoreError, toStoreError } from "../engine/SqlFailure.ts"
 import { StoredText } from "../engine/StoredText.ts"
 import type { SqlNotify } from "../engine/SqlNotify.ts"
@@ -109,7 +110,7 @@ const put = (
   ), put AS (
     INSERT INTO troupe.tool_messages (id, tool, tenant, payload, expires_at, due_at)
     SELECT ${message.id}::text, ${message.tool}::text, ${message.tenant}::text, ${payload}::text,
-      ${message.expires_at}::int8, ${now}::int8
+      ${message.expires_at}::int8, ${dueAt(sql, now)}
     FROM room WHERE room.room
     ON CONFLICT (id) DO NOTHING
     RETURNING pg_notify(${tool_queue_channel}::text, '')
@@ -145,7 +146,7 @@ const known = Effect.fnUntraced(function* (
   }
   if (result !== undefined && !isInconclusive(result)) return result
   yield* sql`
-    UPDATE troupe.tool_messages SET status = 0, payload = ${payload}::text, due_at = ${now}::int8,
+    UPDATE troupe.tool_messages SET status = 0, payload = ${payload}::text, due_at = ${dueAt(sql, now)},
       expires_at = ${expires_at}::int8, deliveries = 0, owner = NULL, begun_at = NULL, result = NULL, error = NULL, over_at = NULL
     WHERE id = ${id}::text`
   yield* sql`SELECT pg_notify(${tool_queue_channel}::text, '')`

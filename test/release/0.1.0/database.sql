@@ -365,6 +365,8 @@ DECLARE
   spot int8 := nextval('troupe.outbox_place');
   turn int4;
 BEGIN
+  -- Not ahead of the database's clock, where a process with another clock would not take it yet.
+  at := least(at, floor(extract(epoch FROM clock_timestamp()) * 1000)::int8);
   INSERT INTO troupe.outbox_keys AS k (tenant, key, seq, pending, due_at, place, topic, agent)
   VALUES (whose, line, 1, 1, at, spot, subject, '')
   ON CONFLICT (tenant, key) DO UPDATE SET seq = k.seq + 1, pending = k.pending + 1
@@ -397,7 +399,6 @@ BEGIN
     PERFORM troupe.announce(NEW.tenant, 'conversation/' || place,
       CASE NEW.status WHEN 0 THEN 'conversation.asked' ELSE 'conversation.settled' END,
       json_build_object('conversation', place, 'approval', NEW.id)::text,
-      -- Never rounded up: a relay would not take it yet.
       floor(extract(epoch FROM clock_timestamp()) * 1000)::int8);
   END IF;
   RETURN NULL;
@@ -720,6 +721,8 @@ BEGIN
       ORDER BY u.tenant, u.outbox_key
     LOOP
       CONTINUE WHEN ordinals[x.spot] IS NULL OR begins[x.spot];
+      -- What a process accepts whose clock is ahead is due at once.
+      x.at := least(x.at, floor(extract(epoch FROM clock_timestamp()) * 1000)::int8);
       line := nextval('troupe.outbox_place');
       held := x.claim <> '' AND counts[x.spot] = 0;
       -- A row without messages is one that its transaction has not deleted yet: none is ever committed.
@@ -1703,142 +1706,142 @@ CREATE POLICY of_tenant ON troupe.memory_words FOR SELECT USING (EXISTS (SELECT 
       AND s.tenant = current_setting('troupe.tenant', true) OFFSET 0));
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d7fb-7530-a34f-6ec12ac8094a', 'acme', 'clerk', 'finished', 'finished', '1', '2', NULL, NULL, '01a22fec-d7fc-7621-ab0d-e22d015728d1', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22fecd7fb7530a34f6ec12ac8094a"', 'api', '1796100380668');
+VALUES ('01a23000-1076-7293-9132-e1193c89f84a', 'acme', 'clerk', 'finished', 'finished', '1', '2', NULL, NULL, '01a23000-107c-71e4-b972-a1a8e1eb6db1', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a23000107672939132e1193c89f84a"', 'api', '1796101640316');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d8f4-74e2-9e11-12207a565ff0', 'acme', 'clerk', 'asking', 'asking', '1', '1', NULL, NULL, '01a22fec-d8f4-74e2-9e11-1221147c9d1e', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22fecd8f474e29e1112207a565ff0"', 'api', '1796100380916');
+VALUES ('01a23000-1198-7170-bfc8-f8dd4e31d346', 'acme', 'clerk', 'asking', 'asking', '1', '1', NULL, NULL, '01a23000-1198-7170-bfc8-f8de49188fdf', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2300011987170bfc8f8dd4e31d346"', 'api', '1796101640600');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d943-75f4-843b-db38c4e91331', 'acme', 'boss', 'delegated', 'delegated', '1', '1', NULL, NULL, '01a22fec-d943-75f4-843b-db39294732d6', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22fecd94375f4843bdb38c4e91331"', 'api', '1796100380996');
+VALUES ('01a23000-11bf-7524-8518-99d6ac882386', 'acme', 'boss', 'delegated', 'delegated', '1', '1', NULL, NULL, '01a23000-11bf-7524-8518-99d74daae1b2', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2300011bf7524851899d6ac882386"', 'api', '1796101640639');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d980-72e4-820d-0d65fbca57be', 'acme', 'printer', 'queued', 'queued', '1', '1', NULL, NULL, '01a22fec-d981-72ad-b114-7320eab93075', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a22fecd98072e4820d0d65fbca57be"', 'api', '1796100381057');
+VALUES ('01a23000-11f5-701f-88ec-95bba1b5ade2', 'acme', 'printer', 'queued', 'queued', '1', '1', NULL, NULL, '01a23000-11f5-701f-88ec-95bc43bbdb74', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2300011f5701f88ec95bba1b5ade2"', 'api', '1796101640693');
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('519ce2f9-f286-4a43-bdb6-285ef032aa09', '2', 'acme', '01a22fec-d8f4-74e2-9e11-12207a565ff0', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"b958ba5e2a1e7346813e2877c6bdd6784ede59fa6752e09cd6b9273ecda68e10","id":"519ce2f9-f286-4a43-bdb6-285ef032aa09","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"519ce2f9-f286-4a43-bdb6-285ef032aa09","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796100380951,"run_id":"01a22fec-d8f4-74e2-9e11-12207a565ff0","shown_digest":"51a6bfb76fabee4854a8b5ce010b6af845f6524986c05d5fcc898379901f4dba","tool_key":"shop.refund@1"}', NULL);
+VALUES ('b0eda3da-eead-4299-9f4b-a9f393985d18', '1', 'acme', '01a23000-1076-7293-9132-e1193c89f84a', '1', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"6560d3f59f6a2e0e29ffa7998be6eddb2e017c787eb3c1aa45cca78fecca88d2","id":"b0eda3da-eead-4299-9f4b-a9f393985d18","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"b0eda3da-eead-4299-9f4b-a9f393985d18","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796101640465,"run_id":"01a23000-1076-7293-9132-e1193c89f84a","shown_digest":"a37eaafae7ebdc1076930876499f88f4c14f24c6551a12991c32d3b1b59e2f68","tool_key":"shop.refund@1"}', '{"decided_at":1796101640530,"decided_by":"alice","decision":{"_tag":"Approve"}}');
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('62902acf-da1b-406c-b956-b5fc892ae5a6', '3', 'acme', '01a22fec-d943-75f4-843b-db38c4e91331', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"a1b72bf8de689d44d9e1162f87120f2540640a7e5fca87aa947c2b1722f3a39a","id":"62902acf-da1b-406c-b956-b5fc892ae5a6","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"62902acf-da1b-406c-b956-b5fc892ae5a6","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796100381031,"run_id":"01a22fec-d943-75f4-843b-db38c4e91331","shown_digest":"30e7a51dc2ed0a3320c30827695e7897c148d7e5e3eff3968793c4e7d80f7b98","tool_key":"shop.refund@1"}', NULL);
+VALUES ('e9598691-1309-4bbe-8087-634959ba1319', '2', 'acme', '01a23000-1198-7170-bfc8-f8dd4e31d346', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"a09fe2791e81c1ab2f0c34c7d9219719613faf78c8affa874b58d87aeb44ea0b","id":"e9598691-1309-4bbe-8087-634959ba1319","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"e9598691-1309-4bbe-8087-634959ba1319","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796101640622,"run_id":"01a23000-1198-7170-bfc8-f8dd4e31d346","shown_digest":"f763b3bc04f4b2aa32296d6bc145ae94ef5d0d22a5aed995275575289d8b8f84","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('f97517a1-d8ba-4c4f-a969-d850c1941780', '1', 'acme', '01a22fec-d7fb-7530-a34f-6ec12ac8094a', '1', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"7527b5f7095818f3a5443cde2c044c91750bebc08ea362022cacd7e9b0867217","id":"f97517a1-d8ba-4c4f-a969-d850c1941780","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"f97517a1-d8ba-4c4f-a969-d850c1941780","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796100380785,"run_id":"01a22fec-d7fb-7530-a34f-6ec12ac8094a","shown_digest":"d2898500aa3f5bee0ca5f37f8b1c10ffbcc639d63be2159e30d403b922c0798a","tool_key":"shop.refund@1"}', '{"decided_at":1796100380826,"decided_by":"alice","decision":{"_tag":"Approve"}}');
+VALUES ('ef7717ff-28b8-4433-80cf-cc7efb3e5a53', '3', 'acme', '01a23000-11bf-7524-8518-99d6ac882386', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"50aaa170e651b8d157f45a781b06c307167117a754169d1ffe8688967788944d","id":"ef7717ff-28b8-4433-80cf-cc7efb3e5a53","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"ef7717ff-28b8-4433-80cf-cc7efb3e5a53","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796101640673,"run_id":"01a23000-11bf-7524-8518-99d6ac882386","shown_digest":"63c4cc6146909f380bf28d1d4d5cc01840a25fc3a186c8661b50eb7a4620383c","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'asking', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22fec-d8f4-74e2-9e11-12207a565ff0', '1796100380916');
+VALUES ('acme', 'asking', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a23000-1198-7170-bfc8-f8dd4e31d346', '1796101640600');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'delegated', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22fec-d943-75f4-843b-db38c4e91331', '1796100380996');
+VALUES ('acme', 'delegated', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a23000-11bf-7524-8518-99d6ac882386', '1796101640639');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22fec-d7fb-7530-a34f-6ec12ac8094a', '1796100380668');
+VALUES ('acme', 'finished', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a23000-1076-7293-9132-e1193c89f84a', '1796101640316');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '1', 'assistant', '"It is paid back."', 'api', NULL, '01a22fec-d7fb-7530-a34f-6ec12ac8094a', '1796100380879');
+VALUES ('acme', 'finished', '1', 'assistant', '"It is paid back."', 'api', NULL, '01a23000-1076-7293-9132-e1193c89f84a', '1796101640568');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'queued', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a22fec-d980-72e4-820d-0d65fbca57be', '1796100381057');
+VALUES ('acme', 'queued', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a23000-11f5-701f-88ec-95bba1b5ade2', '1796101640693');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'asking', '2', 'clerk', 'asking', 'system', NULL, '"alice"', '1796100380916', '1', '1', '"Pay order 7 back."', NULL, '1796100380916', 'false');
+VALUES ('acme', 'asking', '2', 'clerk', 'asking', 'system', NULL, '"alice"', '1796101640600', '1', '1', '"Pay order 7 back."', NULL, '1796101640600', 'false');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'delegated', '3', 'boss', 'delegated', 'system', NULL, '"alice"', '1796100380996', '1', '1', '"Pay order 7 back."', NULL, '1796100380996', 'false');
+VALUES ('acme', 'delegated', '3', 'boss', 'delegated', 'system', NULL, '"alice"', '1796101640639', '1', '1', '"Pay order 7 back."', NULL, '1796101640639', 'false');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '1', 'clerk', 'finished', 'system', NULL, '"alice"', '1796100380668', '1', '2', '"Pay order 7 back."', NULL, '1796100380879', 'false');
+VALUES ('acme', 'finished', '1', 'clerk', 'finished', 'system', NULL, '"alice"', '1796101640316', '1', '2', '"Pay order 7 back."', NULL, '1796101640568', 'false');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1796100381057', '1', '1', '"Pay order 7 back."', NULL, '1796100381057', 'false');
+VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1796101640693', '1', '1', '"Pay order 7 back."', NULL, '1796101640693', 'false');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('1', '2026-12-01 04:46:19.846+00', 'start');
+VALUES ('1', '2026-12-01 05:07:19.594+00', 'start');
 ----
 INSERT INTO troupe.processes (owner, since, seen_at, expires_at, guarded, agents) OVERRIDING SYSTEM VALUE
-VALUES ('8d6869b9-6a13-40d3-943b-852662f9a471', '2026-12-01 04:46:20.626+00', '2026-12-01 04:46:20.626+00', '2026-12-01 04:46:35.626+00', 'false', '{}');
+VALUES ('165da49e-153d-4d57-8ec1-81878d3da652', '2026-12-01 05:07:20.284+00', '2026-12-01 05:07:20.284+00', '2026-12-01 05:07:35.284+00', 'false', '{}');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d7fb-7530-a34f-6ec12ac8094a', 'acme', 'clerk', 'finished', 'finished', '1', '8d6869b9-6a13-40d3-943b-852662f9a471', 'false', '{}', '1796100380668');
+VALUES ('01a23000-1076-7293-9132-e1193c89f84a', 'acme', 'clerk', 'finished', 'finished', '1', '165da49e-153d-4d57-8ec1-81878d3da652', 'false', '{}', '1796101640316');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d8f4-74e2-9e11-12207a565ff0', 'acme', 'clerk', 'asking', 'asking', '1', '8d6869b9-6a13-40d3-943b-852662f9a471', 'true', '{}', '1796100380916');
+VALUES ('01a23000-1198-7170-bfc8-f8dd4e31d346', 'acme', 'clerk', 'asking', 'asking', '1', '165da49e-153d-4d57-8ec1-81878d3da652', 'true', '{}', '1796101640600');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d943-75f4-843b-db38c4e91331', 'acme', 'boss', 'delegated', 'delegated', '1', '8d6869b9-6a13-40d3-943b-852662f9a471', 'true', '{}', '1796100380996');
+VALUES ('01a23000-11bf-7524-8518-99d6ac882386', 'acme', 'boss', 'delegated', 'delegated', '1', '165da49e-153d-4d57-8ec1-81878d3da652', 'true', '{}', '1796101640639');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d980-72e4-820d-0d65fbca57be', 'acme', 'printer', 'queued', 'queued', '1', '8d6869b9-6a13-40d3-943b-852662f9a471', 'true', '{}', '1796100381057');
+VALUES ('01a23000-11f5-701f-88ec-95bba1b5ade2', 'acme', 'printer', 'queued', 'queued', '1', '165da49e-153d-4d57-8ec1-81878d3da652', 'true', '{}', '1796101640693');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d7fb-7530-a34f-6ec12ac8094a', '0', '1796100380668', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"finished"},"by":"alice","conversation":"finished","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a22fecd7fb7530a34f6ec12ac8094a"}', '{"_tag":"RunClaimed","epoch":1,"owner":"8d6869b9-6a13-40d3-943b-852662f9a471"}');
+VALUES ('01a23000-1076-7293-9132-e1193c89f84a', '0', '1796101640316', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"finished"},"by":"alice","conversation":"finished","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a23000107672939132e1193c89f84a"}', '{"_tag":"RunClaimed","epoch":1,"owner":"165da49e-153d-4d57-8ec1-81878d3da652"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d7fb-7530-a34f-6ec12ac8094a', '2', '1796100380715', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796100380715,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796100380715}');
+VALUES ('01a23000-1076-7293-9132-e1193c89f84a', '2', '1796101640382', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796101640382,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796101640382}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d7fb-7530-a34f-6ec12ac8094a', '4', '1796100380758', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
+VALUES ('01a23000-1076-7293-9132-e1193c89f84a', '4', '1796101640413', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d7fb-7530-a34f-6ec12ac8094a', '5', '1796100380785', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"f97517a1-d8ba-4c4f-a969-d850c1941780","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"7527b5f7095818f3a5443cde2c044c91750bebc08ea362022cacd7e9b0867217","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"f97517a1-d8ba-4c4f-a969-d850c1941780","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"d2898500aa3f5bee0ca5f37f8b1c10ffbcc639d63be2159e30d403b922c0798a","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a23000-1076-7293-9132-e1193c89f84a', '5', '1796101640465', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"b0eda3da-eead-4299-9f4b-a9f393985d18","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"6560d3f59f6a2e0e29ffa7998be6eddb2e017c787eb3c1aa45cca78fecca88d2","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"b0eda3da-eead-4299-9f4b-a9f393985d18","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"a37eaafae7ebdc1076930876499f88f4c14f24c6551a12991c32d3b1b59e2f68","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d7fb-7530-a34f-6ec12ac8094a', '6', '1796100380826', 'ApprovalDecided', '{"_tag":"ApprovalDecided","approval":"f97517a1-d8ba-4c4f-a969-d850c1941780","by":"alice","call":"0/2.0","decision":{"_tag":"Approve"},"digest":"7527b5f7095818f3a5443cde2c044c91750bebc08ea362022cacd7e9b0867217"}', NULL);
+VALUES ('01a23000-1076-7293-9132-e1193c89f84a', '6', '1796101640530', 'ApprovalDecided', '{"_tag":"ApprovalDecided","approval":"b0eda3da-eead-4299-9f4b-a9f393985d18","by":"alice","call":"0/2.0","decision":{"_tag":"Approve"},"digest":"6560d3f59f6a2e0e29ffa7998be6eddb2e017c787eb3c1aa45cca78fecca88d2"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d7fb-7530-a34f-6ec12ac8094a', '7', '1796100380868', NULL, '{"_tag":"CallDispatched","call":"0/2.0","epoch":1,"key":"d0fe3435da974ca96f7d9f10b1bd9fb3f29c73c61ce85832e1e6ec50dbb9114e","on_loss":"unknown"}', NULL);
+VALUES ('01a23000-1076-7293-9132-e1193c89f84a', '7', '1796101640558', NULL, '{"_tag":"CallDispatched","call":"0/2.0","epoch":1,"key":"a9efb072ad65500791b3e17750fe4428c554450cac27c45b755c6cd449145df5","on_loss":"unknown"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d7fb-7530-a34f-6ec12ac8094a', '8', '1796100380873', NULL, E'{"_tag":"CallSettled","call":"0/2.0","ended_at":1796100380873,"outcome":{"_tag":"Value","json":"\\"order 7 is paid back\\""},"started_at":1796100380870}', NULL);
+VALUES ('01a23000-1076-7293-9132-e1193c89f84a', '8', '1796101640564', NULL, E'{"_tag":"CallSettled","call":"0/2.0","ended_at":1796101640564,"outcome":{"_tag":"Value","json":"\\"order 7 is paid back\\""},"started_at":1796101640559}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d7fb-7530-a34f-6ec12ac8094a', '9', '1796100380879', NULL, '{"_tag":"ModelTurned","calls":[],"finish":"stop","frame":"0","step":3,"text":"It is paid back."}', '{"_tag":"RunEnded","reason":"complete","status":"complete","text":"It is paid back."}');
+VALUES ('01a23000-1076-7293-9132-e1193c89f84a', '9', '1796101640568', NULL, '{"_tag":"ModelTurned","calls":[],"finish":"stop","frame":"0","step":3,"text":"It is paid back."}', '{"_tag":"RunEnded","reason":"complete","status":"complete","text":"It is paid back."}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d8f4-74e2-9e11-12207a565ff0', '0', '1796100380916', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"asking"},"by":"alice","conversation":"asking","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a22fecd8f474e29e1112207a565ff0"}', '{"_tag":"RunClaimed","epoch":1,"owner":"8d6869b9-6a13-40d3-943b-852662f9a471"}');
+VALUES ('01a23000-1198-7170-bfc8-f8dd4e31d346', '0', '1796101640600', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"asking"},"by":"alice","conversation":"asking","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a2300011987170bfc8f8dd4e31d346"}', '{"_tag":"RunClaimed","epoch":1,"owner":"165da49e-153d-4d57-8ec1-81878d3da652"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d8f4-74e2-9e11-12207a565ff0', '2', '1796100380926', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796100380926,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796100380926}');
+VALUES ('01a23000-1198-7170-bfc8-f8dd4e31d346', '2', '1796101640609', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796101640609,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796101640609}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d8f4-74e2-9e11-12207a565ff0', '4', '1796100380937', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
+VALUES ('01a23000-1198-7170-bfc8-f8dd4e31d346', '4', '1796101640613', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d8f4-74e2-9e11-12207a565ff0', '5', '1796100380951', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"519ce2f9-f286-4a43-bdb6-285ef032aa09","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"b958ba5e2a1e7346813e2877c6bdd6784ede59fa6752e09cd6b9273ecda68e10","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"519ce2f9-f286-4a43-bdb6-285ef032aa09","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"51a6bfb76fabee4854a8b5ce010b6af845f6524986c05d5fcc898379901f4dba","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a23000-1198-7170-bfc8-f8dd4e31d346', '5', '1796101640622', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"e9598691-1309-4bbe-8087-634959ba1319","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"a09fe2791e81c1ab2f0c34c7d9219719613faf78c8affa874b58d87aeb44ea0b","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"e9598691-1309-4bbe-8087-634959ba1319","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"f763b3bc04f4b2aa32296d6bc145ae94ef5d0d22a5aed995275575289d8b8f84","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d943-75f4-843b-db38c4e91331', '0', '1796100380996', NULL, '{"_tag":"RunAccepted","address":{"agent":"boss","key":"delegated"},"by":"alice","conversation":"delegated","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"4aa41b813fbd1c92da38660601178c42199eb58ce758bc532bfe5a90d0a1a199","tools":"4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},"roles":["admin"],"tenant":"acme","trace_id":"01a22fecd94375f4843bdb38c4e91331"}', '{"_tag":"RunClaimed","epoch":1,"owner":"8d6869b9-6a13-40d3-943b-852662f9a471"}');
+VALUES ('01a23000-11bf-7524-8518-99d6ac882386', '0', '1796101640639', NULL, '{"_tag":"RunAccepted","address":{"agent":"boss","key":"delegated"},"by":"alice","conversation":"delegated","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"4aa41b813fbd1c92da38660601178c42199eb58ce758bc532bfe5a90d0a1a199","tools":"4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},"roles":["admin"],"tenant":"acme","trace_id":"01a2300011bf7524851899d6ac882386"}', '{"_tag":"RunClaimed","epoch":1,"owner":"165da49e-153d-4d57-8ec1-81878d3da652"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d943-75f4-843b-db38c4e91331', '2', '1796100381013', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"task":"Pay order 7 back."},"model_id":"call_0","name":"ask_clerk"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"FrameOpened","agent":"clerk","call":"0/1.0","frame":"0/1.0","input":"Pay order 7 back."}');
+VALUES ('01a23000-11bf-7524-8518-99d6ac882386', '2', '1796101640646', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"task":"Pay order 7 back."},"model_id":"call_0","name":"ask_clerk"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"FrameOpened","agent":"clerk","call":"0/1.0","frame":"0/1.0","input":"Pay order 7 back."}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d943-75f4-843b-db38c4e91331', '4', '1796100381020', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0/1.0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0/1.0","ended_at":1796100381020,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796100381020}');
+VALUES ('01a23000-11bf-7524-8518-99d6ac882386', '4', '1796101640657', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0/1.0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0/1.0","ended_at":1796101640657,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796101640657}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d943-75f4-843b-db38c4e91331', '6', '1796100381022', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0/1.0","step":2,"text":""}', NULL);
+VALUES ('01a23000-11bf-7524-8518-99d6ac882386', '6', '1796101640661', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0/1.0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d943-75f4-843b-db38c4e91331', '7', '1796100381031', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"62902acf-da1b-406c-b956-b5fc892ae5a6","approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"a1b72bf8de689d44d9e1162f87120f2540640a7e5fca87aa947c2b1722f3a39a","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"62902acf-da1b-406c-b956-b5fc892ae5a6","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"30e7a51dc2ed0a3320c30827695e7897c148d7e5e3eff3968793c4e7d80f7b98","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a23000-11bf-7524-8518-99d6ac882386', '7', '1796101640673', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"ef7717ff-28b8-4433-80cf-cc7efb3e5a53","approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"50aaa170e651b8d157f45a781b06c307167117a754169d1ffe8688967788944d","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"ef7717ff-28b8-4433-80cf-cc7efb3e5a53","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"63c4cc6146909f380bf28d1d4d5cc01840a25fc3a186c8661b50eb7a4620383c","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d980-72e4-820d-0d65fbca57be', '0', '1796100381057', NULL, '{"_tag":"RunAccepted","address":{"agent":"printer","key":"queued"},"by":"alice","conversation":"queued","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"3733937dbcf89f2e02606767ffc8ce44a25a945f6495e81efe1e1b5a600624bc","tools":"4974aa3c027f3b676b65b81a69047d56a6fa92022d75da09940d98faae963581"},"roles":["admin"],"tenant":"acme","trace_id":"01a22fecd98072e4820d0d65fbca57be"}', '{"_tag":"RunClaimed","epoch":1,"owner":"8d6869b9-6a13-40d3-943b-852662f9a471"}');
+VALUES ('01a23000-11f5-701f-88ec-95bba1b5ade2', '0', '1796101640693', NULL, '{"_tag":"RunAccepted","address":{"agent":"printer","key":"queued"},"by":"alice","conversation":"queued","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"3733937dbcf89f2e02606767ffc8ce44a25a945f6495e81efe1e1b5a600624bc","tools":"4974aa3c027f3b676b65b81a69047d56a6fa92022d75da09940d98faae963581"},"roles":["admin"],"tenant":"acme","trace_id":"01a2300011f5701f88ec95bba1b5ade2"}', '{"_tag":"RunClaimed","epoch":1,"owner":"165da49e-153d-4d57-8ec1-81878d3da652"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d980-72e4-820d-0d65fbca57be', '2', '1796100381069', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"print"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"CallDispatched","call":"0/1.0","epoch":1,"key":"47a9676818465cd20a3989d0dd13ce92fa60c47244955c5025761891c9e35581","on_loss":"ask","over_at":1796100385069,"tool":"shop.print@1","via":"queue"}');
+VALUES ('01a23000-11f5-701f-88ec-95bba1b5ade2', '2', '1796101640702', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"print"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"CallDispatched","call":"0/1.0","epoch":1,"key":"a02393b9fb8c81fa1c2769054b27ee2c5b4c2a75743aaec00934e788052695d3","on_loss":"ask","over_at":1796101644702,"tool":"shop.print@1","via":"queue"}');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d7fb-7530-a34f-6ec12ac8094a', 'acme', '1', '11', '3');
+VALUES ('01a23000-1076-7293-9132-e1193c89f84a', 'acme', '1', '11', '3');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d8f4-74e2-9e11-12207a565ff0', 'acme', '1', '6', '-1');
+VALUES ('01a23000-1198-7170-bfc8-f8dd4e31d346', 'acme', '1', '6', '-1');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d943-75f4-843b-db38c4e91331', 'acme', '1', '8', '-1');
+VALUES ('01a23000-11bf-7524-8518-99d6ac882386', 'acme', '1', '8', '-1');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a22fec-d980-72e4-820d-0d65fbca57be', 'acme', '1', '4', '1');
+VALUES ('01a23000-11f5-701f-88ec-95bba1b5ade2', 'acme', '1', '4', '1');
 ----
 INSERT INTO troupe.tool_messages (id, tool, tenant, payload, expires_at, status, due_at, place, deliveries, owner, begun_at, result, error, over_at) OVERRIDING SYSTEM VALUE
-VALUES ('47a9676818465cd20a3989d0dd13ce92fa60c47244955c5025761891c9e35581', 'shop.print@1', 'acme', '{"arguments":{"order":"7"},"id":"47a9676818465cd20a3989d0dd13ce92fa60c47244955c5025761891c9e35581","loop_id":"01a22fec-d980-72e4-820d-0d65fbca57be","metadata":{"call":"0/1.0","nested":{"depth_max":4,"nesting":{"depth":1},"spent":false},"permission":"allow","principal":"alice","repeatable":false},"name":"shop.print@1","trace_id":"01a22fecd98072e4820d0d65fbca57be"}', '1796100382575', '0', '1796100381075', '1', '0', NULL, NULL, NULL, NULL, NULL);
+VALUES ('a02393b9fb8c81fa1c2769054b27ee2c5b4c2a75743aaec00934e788052695d3', 'shop.print@1', 'acme', '{"arguments":{"order":"7"},"id":"a02393b9fb8c81fa1c2769054b27ee2c5b4c2a75743aaec00934e788052695d3","loop_id":"01a23000-11f5-701f-88ec-95bba1b5ade2","metadata":{"call":"0/1.0","nested":{"depth_max":4,"nesting":{"depth":1},"spent":false},"permission":"allow","principal":"alice","repeatable":false},"name":"shop.print@1","trace_id":"01a2300011f5701f88ec95bba1b5ade2"}', '1796101642205', '0', '1796101640705', '1', '0', NULL, NULL, NULL, NULL, NULL);
 ----
 SELECT setval('troupe.approvals_position_seq', 3)::text;
 ----

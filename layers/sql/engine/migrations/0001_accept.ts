@@ -216,6 +216,8 @@ BEGIN
       ORDER BY u.tenant, u.outbox_key
     LOOP
       CONTINUE WHEN ordinals[x.spot] IS NULL OR begins[x.spot];
+      -- What a process accepts whose clock is ahead is due at once.
+      x.at := least(x.at, floor(extract(epoch FROM clock_timestamp()) * 1000)::int8);
       line := nextval('troupe.outbox_place');
       held := x.claim <> '' AND counts[x.spot] = 0;
       -- A row without messages is one that its transaction has not deleted yet: none is ever committed.

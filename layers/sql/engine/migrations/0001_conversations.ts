@@ -181,6 +181,8 @@ DECLARE
   spot int8 := nextval('troupe.outbox_place');
   turn int4;
 BEGIN
+  -- Not ahead of the database's clock, where a process with another clock would not take it yet.
+  at := least(at, floor(extract(epoch FROM clock_timestamp()) * 1000)::int8);
   INSERT INTO troupe.outbox_keys AS k (tenant, key, seq, pending, due_at, place, topic, agent)
   VALUES (whose, line, 1, 1, at, spot, subject, '')
   ON CONFLICT (tenant, key) DO UPDATE SET seq = k.seq + 1, pending = k.pending + 1
@@ -215,7 +217,6 @@ BEGIN
     PERFORM troupe.announce(NEW.tenant, 'conversation/' || place,
       CASE NEW.status WHEN 0 THEN 'conversation.asked' ELSE 'conversation.settled' END,
       json_build_object('conversation', place, 'approval', NEW.id)::text,
-      -- Never rounded up: a relay would not take it yet.
       floor(extract(epoch FROM clock_timestamp()) * 1000)::int8);
   END IF;
   RETURN NULL;
