@@ -1,6 +1,7 @@
 /** What a process sends whose clock is ahead is taken at once by one whose clock is right. */
 import { assert } from "@effect/vitest"
 import { Clock, Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { Outbox } from "../../services/Outbox.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { ToolQueue } from "../../services/ToolQueue.ts"
@@ -51,7 +52,31 @@ onEngines("a clock that is ahead", (it) => {
     })
   )
 
-  it.effect("delays no call of a tool, also one that is sent again", () =>
+  it.effect("delays no message that it gives back", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const topic = Samples.unique("topic")
+      yield* outbox.enqueue([Samples.outboxMessage({ topic })])
+      const claim = { owner: "leaving", topics: [topic], limit: 1, lease_ms: 1_000 }
+      assert.lengthOf(yield* ahead(outbox.claim(claim)), 1)
+      yield* ahead(outbox.release(["leaving"]))
+      assert.lengthOf(yield* outbox.claim({ ...claim, owner: "relay" }), 1)
+    })
+  )
+
+  it.effect("delays no message that the database writes for it", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const sql = yield* SqlClient.SqlClient
+      const topic = Samples.unique("topic")
+      const at = (yield* Clock.currentTimeMillis) + 600_000
+      yield* sql`SELECT troupe.announce(${Samples.tenant()}::text, ${topic}::text, ${topic}::text, '{}', ${at}::int8)`
+      const claim = { owner: "relay", topics: [topic], limit: 1, lease_ms: 1_000 }
+      assert.lengthOf(yield* outbox.claim(claim), 1)
+    })
+  )
+
+  it.effect("delays no call of a tool, also one that is sent again, given back or replayed", () =>
     Effect.gen(function* () {
       const queue = yield* ToolQueue
       const tool = Samples.unique("shop.refund@")
@@ -68,6 +93,11 @@ onEngines("a clock that is ahead", (it) => {
       yield* queue.failed(sent.id, "worker", "broke", undefined)
       yield* ahead(queue.send(sent))
       assert.lengthOf(yield* queue.claim({ ...claim, owner: "other" }), 1)
+      yield* ahead(queue.release(["other"]))
+      assert.lengthOf(yield* queue.claim({ ...claim, owner: "third" }), 1)
+      yield* queue.failed(sent.id, "third", "broke", undefined)
+      assert.isTrue(yield* ahead(queue.replay(sent.id, sent.expires_at)))
+      assert.lengthOf(yield* queue.claim({ ...claim, owner: "fourth" }), 1)
     })
   )
 })

@@ -1,4 +1,4 @@
-/** When what is sent now is due. Private to this room. */
+/** When what is sent or given back now is due. Private to this room. */
 import type { SqlClient } from "effect/sql"
 
 /**

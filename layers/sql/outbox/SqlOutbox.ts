@@ -12,6 +12,7 @@ import { OutboxMessage } from "../../../src/delivery/OutboxMessage.ts"
 import { AgentName, MessageId } from "../../../src/value/Ids.ts"
 import { outbox_channel, put } from "./OutboxRows.ts"
 import { readableRows, rowDecoder } from "../engine/DecodedRows.ts"
+import { dueAt } from "../engine/DueTime.ts"
 import { inTransaction, orStoreError, toStoreError } from "../engine/SqlFailure.ts"
 import { SqlNotify } from "../engine/SqlNotify.ts"
 
@@ -156,7 +157,7 @@ const release = (sql: SqlClient.SqlClient, owners: ReadonlyArray<string>, now: n
           SELECT k.tenant, k.key FROM troupe.outbox_keys k JOIN troupe.outbox o ON o.tenant = k.tenant AND o.key = k.key
           WHERE o.lease_owner = ANY(${owners}::text[]) ORDER BY k.tenant, k.key FOR UPDATE OF k
         )
-        UPDATE troupe.outbox_keys k SET due_at = least(k.due_at, ${now}::int8) FROM locked l
+        UPDATE troupe.outbox_keys k SET due_at = least(k.due_at, ${dueAt(sql, now)}) FROM locked l
         WHERE k.tenant = l.tenant AND k.key = l.key`,
       sql`
         UPDATE troupe.outbox SET lease_owner = NULL, attempts = greatest(attempts - 1, 0)

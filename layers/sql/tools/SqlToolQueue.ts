@@ -232,7 +232,7 @@ const claiming = (
   release: Effect.fn("ToolQueue.release")(function* (owners) {
     const now = yield* Clock.currentTimeMillis
     yield* sql`
-      UPDATE troupe.tool_messages SET owner = NULL, due_at = ${now}::int8, deliveries = greatest(deliveries - 1, 0)
+      UPDATE troupe.tool_messages SET owner = NULL, due_at = ${dueAt(sql, now)}, deliveries = greatest(deliveries - 1, 0)
       WHERE status = 0 AND owner = ANY(${owners}::text[]) RETURNING pg_notify(${tool_queue_channel}::text, '')`
   }, Effect.mapError(toStoreError)),
   nextDueAt: (tools) =>
@@ -323,7 +323,7 @@ const operating = (sql: SqlClient.SqlClient): Methods<"dead" | "replay" | "disca
   replay: Effect.fn("ToolQueue.replay")(function* (id, expires_at) {
     const now = yield* Clock.currentTimeMillis
     return yield* changes(sql`
-      UPDATE troupe.tool_messages SET status = 0, due_at = ${now}::int8, expires_at = ${expires_at}::int8,
+      UPDATE troupe.tool_messages SET status = 0, due_at = ${dueAt(sql, now)}, expires_at = ${expires_at}::int8,
         deliveries = 0, begun_at = NULL, result = NULL, error = NULL, over_at = NULL
       WHERE id = ${id}::text AND status = 2 RETURNING pg_notify(${tool_queue_channel}::text, '')`)
   }, Effect.mapError(toStoreError)),
