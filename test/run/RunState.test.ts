@@ -248,6 +248,7 @@ describe("a result that stops its loop", () => {
     const long = JSON.stringify("x".repeat(model_copy_bytes_max * 2))
     for (const [json, text] of [
       ['"done"', "done"],
+      [' "done" ', "done"],
       ["1", "1"],
       ['{"a":1}', '{"a":1}'],
       ["null", "null"],

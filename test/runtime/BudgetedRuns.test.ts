@@ -65,6 +65,28 @@ const askIn = (conversation: string) =>
 const twice: H.Options["script"] = ({ step }) =>
   step === 1 ? call("look", { n: 1 }) : text("done")
 
+it.live("a budget in money ends the run before a call whose price is not known", () => {
+  const known = compilePriceTable({
+    version: "v1",
+    currency: "USD",
+    prices: [{ model: "known", input: "1", output: "2" }]
+  })
+  const { calls: _, ...budget } = daily()
+  return Effect.gen(function* () {
+    const all = yield* ask()
+    assert.deepInclude(H.end(all), { status: "failed", reason: "budget" })
+    assert.include(stopping(all)?.message, "what a turn may cost is not known (daily)")
+    assert.lengthOf(yield* H.requests, 0)
+  }).pipe(
+    Effect.provide(
+      H.layer({ script: [text("done")] }).pipe(
+        Layer.provide(Layer.succeed(BudgetBook, [{ ...budget, cost: "9" }])),
+        Layer.provide(Layer.succeed(PriceBook, Result.getOrThrow(known)))
+      )
+    )
+  )
+})
+
 describe("a budget in calls", () => {
   it.live("ends the run before the call that it has no room for, and says which budget it is", () =>
     Effect.gen(function* () {

@@ -2,9 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import type { Verdict } from "../../src/agent/Guard.ts"
+import type { Subject, Verdict } from "../../src/agent/Guard.ts"
 import { call, calls, text } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { guard, layer, masks, refuses, replayed, said } from "./GuardScenes.ts"
+import { rootFrame } from "../../src/value/Ids.ts"
 import * as H from "./Harness.ts"
 
 const alike = [undefined, undefined]
@@ -174,6 +175,37 @@ describe("a guard of results", () => {
       )
     )
   )
+})
+
+it.live("a guard is told whose text it judges, and of a result the call and its tool", () => {
+  const seen: Array<Subject> = []
+  const sees = guard("sees", ["message", "result", "answer"], (subject) => {
+    seen.push(subject)
+    return { verdict: "pass" }
+  })
+  const options: H.Options = {
+    tools: { page: H.reads(() => Effect.succeed("a page")) },
+    script: [call("page", { n: 1 }), text("read")]
+  }
+  return Effect.gen(function* () {
+    const run = yield* H.send("read")
+    yield* H.ended(run)
+    const whose = {
+      run,
+      tenant: H.tenant,
+      agent: H.agentName,
+      principal: H.alice.id,
+      frame: rootFrame
+    }
+    const [message, result, answer, ...more] = seen
+    assert.lengthOf(more, 0)
+    assert.deepInclude(message, { ...whose, on: "message", text: "read", step: 1 })
+    assert.deepInclude(result, { ...whose, on: "result", text: "a page", step: 2, tool: "page" })
+    assert.strictEqual(result?.call, "0/1.0")
+    assert.deepInclude(answer, { ...whose, on: "answer", text: "read", step: 2 })
+    for (const none of [message, answer]) assert.doesNotHaveAnyKeys(none, ["call", "tool"])
+    for (const { signal } of seen) assert.isTrue(signal.aborted)
+  }).pipe(Effect.provide(layer(options, sees)))
 })
 
 describe("a guard of answers", () => {

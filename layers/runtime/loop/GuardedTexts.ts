@@ -90,18 +90,69 @@ class VerdictSignal {
   }
 }
 
+/** What a guard is shown. A literal with a getter takes longer to make than most texts to judge (bench row `send`). */
+class JudgedText implements Subject {
+  readonly on: GuardedText
+  readonly text: string
+  readonly tenant: Subject["tenant"]
+  readonly run: RunId
+  readonly conversation: Subject["conversation"]
+  readonly agent: Subject["agent"]
+  readonly principal: string
+  readonly roles: Roles
+  readonly frame: Subject["frame"]
+  readonly step: number
+  declare readonly call?: CallId
+  declare readonly tool?: string
+  readonly #held: VerdictSignal
+
+  constructor(
+    { agent, frame, run, state: { accepted }, work }: GuardedTurn,
+    { call, on, tool }: Pending,
+    text: string,
+    held: VerdictSignal
+  ) {
+    this.on = on
+    this.text = text
+    this.tenant = accepted.tenant
+    this.run = run
+    this.conversation = accepted.conversation
+    this.agent = agent.spec.name
+    this.principal = senderOf(accepted)
+    this.roles = accepted.roles ?? []
+    this.frame = frame.id
+    this.step = work.step
+    if (call !== undefined) this.call = call
+    if (tool !== undefined) this.tool = tool
+    this.#held = held
+  }
+
+  get signal(): AbortSignal {
+    return this.#held.signal
+  }
+}
+
 /** The guard's verdict within its time; undefined = it has none, of which operators are told. One that is given at once is taken at once. */
 const verdictOf = (
-  { agent, frame, run, services, state, work: { step } }: GuardedTurn,
+  turn: GuardedTurn,
   guard: Guard,
-  { call, on, tool }: Pending,
+  pending: Pending,
   text: string
 ): Effect.Effect<Verdict | undefined, never, AgentMemory> => {
-  const { conversation, roles = [], tenant, trace_id } = state.accepted
-  const { name } = agent.spec
-  const at = { frame: frame.id, step, ...(call && { call }), ...(tool && { tool }) }
+  const { services } = turn
   const broken = (cause: Cause.Cause<unknown>): undefined => {
-    const about = { guard: guard.name, run_id: run, tenant, trace_id, agent: name, ...at }
+    const { agent, frame, run, state, work } = turn
+    const { tenant, trace_id } = state.accepted
+    const about = {
+      guard: guard.name,
+      run_id: run,
+      tenant,
+      trace_id,
+      agent: agent.spec.name,
+      frame: frame.id,
+      step: work.step,
+      ...defined({ call: pending.call, tool: pending.tool })
+    }
     services.report("a guard failed", exceptionOf(cause), about)
   }
   const failed = (problem: unknown) => broken(Cause.die(problem))
@@ -115,20 +166,7 @@ const verdictOf = (
     return Effect.undefined
   }
   const held = new VerdictSignal()
-  const said = given(guard, {
-    on,
-    text,
-    tenant,
-    run,
-    conversation,
-    agent: name,
-    principal: senderOf(state.accepted),
-    roles,
-    ...at,
-    get signal() {
-      return held.signal
-    }
-  })
+  const said = given(guard, new JudgedText(turn, pending, text, held))
   if (isDone(said)) {
     held.abort()
     return Exit.succeed(read(said))

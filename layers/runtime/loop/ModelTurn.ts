@@ -218,7 +218,11 @@ const withinBudgets = (
   turn: ModelTurn,
   budgets: TurnBudgets,
   request: ModelRequest
-): ModelTurn["effect"] => Effect.flatMap(budgets.reserve(turn, "turn"), () => called(turn, request))
+): ModelTurn["effect"] => {
+  const reserved = budgets.reserve(turn, "turn")
+  if (!isDone(reserved)) return Effect.flatMap(reserved, () => called(turn, request))
+  return Exit.isSuccess(reserved) ? called(turn, request) : Exit.failCause(reserved.cause)
+}
 
 /** From JavaScript a gateway may give anything, such as a promise. */
 const modelEffect = (

@@ -3,7 +3,7 @@
  * none of it.
  */
 import type { Clock } from "effect"
-import { BigDecimal, Effect, Schedule } from "effect"
+import { BigDecimal, Effect, Exit, Schedule } from "effect"
 import type { Budget, BudgetAccount, Span, Taken } from "../../../src/cost/Budget.ts"
 import { amountOf, budget_reason, maxOf, spanOf, unitOf } from "../../../src/cost/Budget.ts"
 import type { Prices } from "../../../src/cost/PriceTable.ts"
@@ -23,6 +23,8 @@ import type { BudgetLine, BudgetRefusal, BudgetSettlement } from "../../../servi
 import { BudgetLedger } from "../../../services/BudgetLedger.ts"
 import { ModelError } from "../../../services/ModelGateway.ts"
 import type { ModelGateway } from "../../../services/ModelGateway.ts"
+import type { StoreError } from "../../../services/StoreError.ts"
+import { isDone } from "../fiber/Coroutine.ts"
 import type { CallHost } from "../tool/CallHost.ts"
 import type { PromptMeter } from "./PromptMeter.ts"
 
@@ -185,9 +187,20 @@ export class TurnBudgets {
     })
   }
 
-  /** Reserves all lines or none: the line that has too little left. */
-  #reserveLines(run: RunId, place: string, lines: ReadonlyArray<BudgetLine>) {
-    return Effect.retry(this.#ledger.reserve({ run, place, lines }), retrying)
+  /** Reserves all lines or none: the line that has too little left. Is done where a ledger without waits has room (bench row `send`). */
+  #reserveLines(
+    run: RunId,
+    place: string,
+    lines: ReadonlyArray<BudgetLine>
+  ): Effect.Effect<BudgetRefusal | undefined, StoreError> {
+    const wanted = { run, place, lines }
+    const reserved = this.#ledger.reserve(wanted)
+    return isDone(reserved) && Exit.isSuccess(reserved)
+      ? reserved
+      : Effect.retry(
+          Effect.suspend(() => this.#ledger.reserve(wanted)),
+          retrying
+        )
   }
 
   /**
@@ -208,7 +221,10 @@ export class TurnBudgets {
     }
     const lines = wanted.flatMap(({ line }) => line ?? [])
     if (lines.length === 0) return Effect.void
-    return this.#reserveLines(run, placeOf(what, frame.id, frame.step + 1), lines).pipe(
+    const reserved = this.#reserveLines(run, placeOf(what, frame.id, frame.step + 1), lines)
+    if (isDone(reserved) && Exit.isSuccess(reserved) && reserved.value === undefined)
+      return Exit.void
+    return reserved.pipe(
       Effect.mapError(
         ({ message }) =>
           new ModelError({ kind: "transient", message: `budgets cannot be read: ${message}` })
@@ -317,13 +333,19 @@ export class TurnBudgets {
   #mostOf({ agent, frame, meter, state }: BudgetedTurn): Taken {
     const { model, prices } = this.#options
     const { spec } = agent
-    const input = meter.tokens(state, agent, frame)
     const output = spec.model_settings?.max_output_tokens ?? output_tokens_default
-    const models = model.modelsFor?.(spec.model) ?? (spec.model === undefined ? [] : [spec.model])
+    // The prompt is counted for budgets in tokens or in money alone (bench row `send`).
+    const input = () => meter.tokens(state, agent, frame)
     return {
       calls: 1,
-      tokens: input + output,
-      cost: prices && worstCost(prices, models, input, output)
+      get tokens() {
+        return input() + output
+      },
+      get cost() {
+        const models =
+          model.modelsFor?.(spec.model) ?? (spec.model === undefined ? [] : [spec.model])
+        return prices && worstCost(prices, models, input(), output)
+      }
     }
   }
 }
