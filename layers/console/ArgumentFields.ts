@@ -63,7 +63,7 @@ const isPlainText = (text: string): boolean =>
 const isPlain = (value: Json): boolean => typeof value !== "object" || value === null
 
 /** A schema without its reference and without null, and whether null was in it. */
-const resolved = (
+export const resolved = (
   given: unknown,
   definitions: unknown,
   references = 0

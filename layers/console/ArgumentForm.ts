@@ -136,7 +136,8 @@ const fieldRow = (field: ArgumentField, rejected: Rejected | undefined): Html =>
   )
 }
 
-const partRow =
+/** A field, or a group of them, with what was typed and what is wrong with it. */
+export const partRow =
   (rejected: Rejected | undefined) =>
   (part: ArgumentPart): Html =>
     part.kind === "group"

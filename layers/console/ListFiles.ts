@@ -26,7 +26,7 @@ const pages_max = 100
 type Row = ReadonlyArray<Cell>
 
 /** The rows of a list, page by page. `isCut`: there are more. */
-const rowsOf = Effect.fnUntraced(function* <Item, After extends string, E, R>(
+export const rowsOf = Effect.fnUntraced(function* <Item, After extends string, E, R>(
   pageAfter: (
     after: After | undefined
   ) => Effect.Effect<{ readonly items: ReadonlyArray<Item>; readonly next_after?: After }, E, R>,

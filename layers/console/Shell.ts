@@ -1,6 +1,6 @@
 /** What every page of the console has around it. */
 import type { Principal } from "../../src/principal/Principal.ts"
-import type { RightName } from "../../src/principal/Rights.ts"
+import type { AnyRight } from "../../src/principal/Rights.ts"
 import { hasRight } from "../../src/principal/Rights.ts"
 import type { Child, Html } from "./Html.ts"
 import { element, scriptAt } from "./Html.ts"
@@ -21,10 +21,21 @@ export interface View {
   readonly now: number
   /** The page is for several people with the same rights, of whom the principal is one: it has no menu, which names it. */
   readonly isShared?: boolean
+  /** The lists of records in the menu. Absent = none. */
+  readonly records?: ReadonlyArray<RecordLink>
+}
+
+/** A list of records in the menu, for those who have the right to it. */
+export interface RecordLink {
+  readonly path: `/records/${string}`
+  readonly name: string
+  readonly right: AnyRight
+  /** The member that has the id of one of it in other records. Absent = none has a page. */
+  readonly id?: string | undefined
 }
 
 /** May whoever looks at the page do this? What they may not is not shown, and the operation refuses it all the same. */
-export const may = ({ principal }: View, right: RightName): boolean => hasRight(principal, right)
+export const may = ({ principal }: View, right: AnyRight): boolean => hasRight(principal, right)
 
 const pages = [
   ["", "Now"],
@@ -60,12 +71,9 @@ const administers = [
 ] as const
 
 /** The path of one of the pages in the menu. */
-export type PagePath = (
-  | typeof pages
-  | typeof repairs
-  | typeof governs
-  | typeof administers
-)[number][0]
+export type PagePath =
+  | (typeof pages | typeof repairs | typeof governs | typeof administers)[number][0]
+  | RecordLink["path"]
 
 const head = (path: string, title: string, ...more: ReadonlyArray<Child>) =>
   element(
@@ -114,11 +122,15 @@ const links = (
     )
   )
 
-const administration = (view: View, current: PagePath): Child => {
-  const own = administers.flatMap(([path, name, right]) =>
-    may(view, right) ? [[path, name] as const] : []
-  )
-  return own.length > 0 && [element("h2", {}, "Administer"), links(own, view, current)]
+/** A part of the menu, of what whoever looks has the right to; without any there is no such part. */
+const entitled = (
+  title: string,
+  of: ReadonlyArray<readonly [path: PagePath, name: string, right: AnyRight]>,
+  view: View,
+  current: PagePath
+): Child => {
+  const own = of.flatMap(([path, name, right]) => (may(view, right) ? [[path, name] as const] : []))
+  return own.length > 0 && [element("h2", {}, title), links(own, view, current)]
 }
 
 const menu = (view: View, current: PagePath) =>
@@ -136,7 +148,13 @@ const menu = (view: View, current: PagePath) =>
     links(repairs, view, current),
     element("h2", {}, "Govern"),
     links(governs, view, current),
-    administration(view, current),
+    entitled(
+      "Records",
+      (view.records ?? []).map(({ name, path, right }) => [path, name, right]),
+      view,
+      current
+    ),
+    entitled("Administer", administers, view, current),
     element(
       "div",
       { class: "who" },

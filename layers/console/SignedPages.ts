@@ -15,7 +15,7 @@ import type { Html } from "./Html.ts"
 import { documentOf } from "./Html.ts"
 import type { IdentityProvider } from "./IdentityProvider.ts"
 import * as Sessions from "./Sessions.ts"
-import type { Rejected, View } from "./Shell.ts"
+import type { RecordLink, Rejected, View } from "./Shell.ts"
 import type { Trouble } from "./SignInPages.ts"
 import { problemPage } from "./SignInPages.ts"
 
@@ -50,6 +50,8 @@ export interface Surface {
   readonly log: (trouble: Trouble) => Effect.Effect<void>
   /** The console's own path, such as `/console`. */
   readonly path: string
+  /** The lists of records that features bring. Absent = none. */
+  readonly records?: ReadonlyArray<RecordLink>
   /** Who signs people in besides tokens. Absent = nobody. */
   readonly provider?: IdentityProvider | undefined
   /** The path under which the service is mounted, as the client sees it; empty for the root. */
@@ -300,7 +302,9 @@ const signed =
         const nonce = yield* newNonce
         const params = yield* HttpRouter.params
         const base = surface.baseOf(request)
-        const view = { path, principal, form_key, nonce, now: yield* Clock.currentTimeMillis }
+        const { records = [] } = surface
+        const now = yield* Clock.currentTimeMillis
+        const view = { path, principal, form_key, nonce, now, records }
         const asked = { view, request, params, fields: {}, session, isProvided, base }
         const common = yield* shared(asked)
         return yield* surface.share(

@@ -1,38 +1,23 @@
 /** The console in a real browser: by keyboard, in both schemes, at every width, and with texts that try to be more. */
 import { anna } from "./ConsoleScene.ts"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
-import type { Page } from "playwright-core"
 import type { Options } from "troupe/embed"
 import { afterAll, assert, describe, vi } from "vitest"
 import { isFull } from "../Long.ts"
 import * as EmbeddedPostgres from "../sql/EmbeddedPostgres.ts"
-import { at, inBrowser, inLongBrowser, opened, signIn } from "./BrowserScene.ts"
-
-const axe = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8")
-
-/** What depends on colours. */
-const of_colours = ["color-contrast", "link-in-text-block"]
-
-/** What axe finds that is serious. `only`: by these rules; absent = by all. */
-const faults = async (page: Page, only?: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
-  // The pages' policy lets no script in: it comes through the debugger.
-  await page.evaluate(axe)
-  const found: ReadonlyArray<{
-    readonly id: string
-    readonly impact?: string
-    readonly nodes: ReadonlyArray<{ readonly html: string }>
-  }> = await page.evaluate(
-    `axe.run(${JSON.stringify(only === undefined ? {} : { runOnly: only })}).then(({ violations }) => violations)`
-  )
-  return found.map(({ id, impact, nodes }) => `${impact} ${id} ${nodes[0]?.html}`)
-}
-
-const isWide = (page: Page): Promise<boolean> =>
-  page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+import {
+  at,
+  draw,
+  faults,
+  inBrowser,
+  inLongBrowser,
+  lookAt,
+  opened,
+  signIn
+} from "./BrowserScene.ts"
 
 const directory = mkdtempSync(join(tmpdir(), "troupe-browser-"))
 afterAll(() => rmSync(directory, { recursive: true }))
@@ -270,21 +255,7 @@ describe("every page", () => {
             await page.goto("/console/sign-in")
             assert.deepStrictEqual(await faults(page), [])
             await signIn(page, name)
-            for (const path of paths) {
-              await page.goto(`/console${path}`)
-              // What is closed is not looked at.
-              await page.evaluate(
-                'for (const each of document.querySelectorAll("details")) each.open = true'
-              )
-              await page.emulateMedia({ colorScheme: "light" })
-              assert.deepStrictEqual(await faults(page), [], `${path} in light`)
-              await page.emulateMedia({ colorScheme: "dark" })
-              assert.deepStrictEqual(await faults(page, of_colours), [], `${path} in dark`)
-              for (const width of [320, 860, 1_280, 2_560]) {
-                await page.setViewportSize({ width, height: 800 })
-                assert.isFalse(await isWide(page), `${path} at ${width}`)
-              }
-            }
+            for (const path of paths) await lookAt(page, path)
             assert.deepStrictEqual(complaints, [])
             await close()
           }
@@ -298,8 +269,6 @@ describe("every page", () => {
     "is drawn on each page, in light and in dark",
     () =>
       at({}, async ({ ask, base, troupe }) => {
-        const kept = process.env["TROUPE_SCREENSHOTS"]
-        const folder = kept ?? mkdtempSync(join(tmpdir(), "troupe-pages-"))
         const asked = await ask()
         const decided = await ask()
         await troupe.decide(decided.id, { decision: "approve" }, anna)
@@ -313,19 +282,9 @@ describe("every page", () => {
         ] as const) {
           const { close, page } = await opened(base, { viewport: { width: 1_280, height: 800 } })
           await signIn(page, name)
-          for (const path of paths) {
-            await page.goto(`/console${path}`)
-            const pictures: Array<Buffer> = []
-            for (const colorScheme of ["light", "dark"] as const) {
-              await page.emulateMedia({ colorScheme })
-              const file = `${path.replaceAll(/[^a-z0-9]+/gi, "-") || "-now"}-${colorScheme}.png`
-              pictures.push(await page.screenshot({ path: join(folder, file.slice(1)) }))
-            }
-            assert.isFalse(pictures[0]?.equals(pictures[1] ?? Buffer.of()), path)
-          }
+          for (const path of paths) await draw(page, path)
           await close()
         }
-        if (kept === undefined) rmSync(folder, { recursive: true })
       }),
     120_000
   )

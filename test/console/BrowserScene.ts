@@ -1,4 +1,7 @@
 /** What tests in a real browser share: the browser, a page with all that it complained of, and a shop to look at. */
+import { mkdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import type { Options } from "troupe/embed"
 import { afterAll, assert, beforeAll, it } from "vitest"
@@ -70,4 +73,60 @@ export const at = async (
   } finally {
     await troupe.stop()
   }
+}
+
+const axe = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8")
+
+/** What depends on colours. */
+const of_colours = ["color-contrast", "link-in-text-block"]
+
+/** What axe finds that is serious. `only`: by these rules; absent = by all. */
+export const faults = async (
+  page: Page,
+  only?: ReadonlyArray<string>
+): Promise<ReadonlyArray<string>> => {
+  // The pages' policy lets no script in: it comes through the debugger.
+  await page.evaluate(axe)
+  const found: ReadonlyArray<{
+    readonly id: string
+    readonly impact?: string
+    readonly nodes: ReadonlyArray<{ readonly html: string }>
+  }> = await page.evaluate(
+    `axe.run(${JSON.stringify(only === undefined ? {} : { runOnly: only })}).then(({ violations }) => violations)`
+  )
+  return found.map(({ id, impact, nodes }) => `${impact} ${id} ${nodes[0]?.html}`)
+}
+
+const isWide = (page: Page): Promise<boolean> =>
+  page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+
+/** Fails where a page has serious faults in light or dark, also in what it has closed, or is wider than the window. */
+export const lookAt = async (page: Page, path: string) => {
+  await page.goto(`/console${path}`)
+  // What is closed is not looked at.
+  await page.evaluate('for (const each of document.querySelectorAll("details")) each.open = true')
+  await page.emulateMedia({ colorScheme: "light" })
+  assert.deepStrictEqual(await faults(page), [], `${path} in light`)
+  await page.emulateMedia({ colorScheme: "dark" })
+  assert.deepStrictEqual(await faults(page, of_colours), [], `${path} in dark`)
+  for (const width of [320, 860, 1_280, 2_560]) {
+    await page.setViewportSize({ width, height: 800 })
+    assert.isFalse(await isWide(page), `${path} at ${width}`)
+  }
+}
+
+/** Draws a page in both schemes, which differ: into the directory that the environment names, if it names one. */
+export const draw = async (page: Page, path: string) => {
+  const folder = process.env["TROUPE_SCREENSHOTS"]
+  if (folder !== undefined) mkdirSync(folder, { recursive: true })
+  await page.goto(`/console${path}`)
+  const pictures: Array<Buffer> = []
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme })
+    const file = `${path.replaceAll(/[^a-z0-9]+/gi, "-") || "-now"}-${colorScheme}.png`
+    pictures.push(
+      await page.screenshot(folder === undefined ? {} : { path: join(folder, file.slice(1)) })
+    )
+  }
+  assert.isFalse(pictures[0]?.equals(pictures[1] ?? Buffer.of()), path)
 }

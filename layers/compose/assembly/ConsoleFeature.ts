@@ -7,8 +7,12 @@ import { makeIdentityProvider } from "../../console/IdentityProvider.ts"
 import type { OpenIdOptions } from "../../console/OpenIdOptions.ts"
 import { providerPages } from "../../console/ProviderRoutes.ts"
 import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
+import { parameterOf, recordLists } from "../../console/RecordLists.ts"
+import { recordRoutes } from "../../console/RecordRoutes.ts"
 import { signInLink } from "../../console/Sessions.ts"
 import type { Tenant } from "../../../src/value/Ids.ts"
+import type { AddedGroup } from "../../service/AddedGroups.ts"
+import { AddedGroups } from "../../service/AddedGroups.ts"
 import * as StoredConsoleSessions from "../../stores/StoredConsoleSessions.ts"
 import type { AddedPage } from "../../http/boundary/AddedPages.ts"
 import { AddedPages } from "../../http/boundary/AddedPages.ts"
@@ -17,16 +21,26 @@ import type { AnyFeature } from "../options/Feature.ts"
 
 const path_default = "/console"
 
-/** The pages as the server around them has them, under the path of these settings. */
+/** The pages as the server around them has them, under the path of these settings: also of the records of other features. */
 const pagesAt = (
   path: ConsoleSettings["path"],
-  provider: IdentityProvider | undefined
-): ReadonlyArray<AddedPage> =>
-  [...pages, ...(provider === undefined ? [] : providerPages(provider))].map((page) => ({
+  provider: IdentityProvider | undefined,
+  groups: ReadonlyArray<AddedGroup>
+): ReadonlyArray<AddedPage> => {
+  const lists = recordLists(groups)
+  const records = lists.map(({ item, name, path, served }) => ({
+    name,
+    path,
+    right: served.operation.right,
+    id: item && parameterOf(item)
+  }))
+  const provided = provider === undefined ? [] : providerPages(provider)
+  return [...pages, ...recordRoutes(lists), ...provided].map((page) => ({
     method: page.method,
     path: `${path}${page.path.slice(path_default.length)}`,
-    answer: (surface) => page.answer({ ...surface, path, provider })
+    answer: (surface) => page.answer({ ...surface, path, provider, records })
   }))
+}
 
 /** The provider, whose client is loaded. It is asked for nothing yet. Fails if the client is not installed. */
 const providerOf = Effect.fnUntraced(function* (options: OpenIdOptions) {
@@ -53,7 +67,10 @@ export const consoleFeature = Effect.fnUntraced(function* ({ openid, path }: Con
     migrations: StoredConsoleSessions.migrations,
     layer: Layer.merge(
       StoredConsoleSessions.layer,
-      Layer.succeed(AddedPages, pagesAt(path, provider))
+      Layer.effect(
+        AddedPages,
+        Effect.map(AddedGroups, (groups) => pagesAt(path, provider, groups))
+      )
     ),
     over: Layer.empty
   }

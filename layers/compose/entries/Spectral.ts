@@ -23,6 +23,7 @@ import type { World } from "../../../src/spectral/worlds/World.ts"
 import * as OperationsTools from "../../spectral/agents/OperationsTools.ts"
 import * as DraftEffects from "../../spectral/service/DraftEffects.ts"
 import * as RecordEffects from "../../spectral/service/RecordEffects.ts"
+import * as WorldEffects from "../../spectral/worlds/WorldEffects.ts"
 import type { WorldRuntime } from "../../spectral/worlds/LocalWorldAgentRunner.ts"
 import { apiWith } from "../../service/AddedApi.ts"
 import { addedGroup } from "../../service/AddedGroups.ts"
@@ -67,7 +68,8 @@ export type Stores = PlatformStores | RuleProposals | WorldPublisher | WorldRead
 /** Its operations, with their effects. */
 const groups = [
   addedGroup("records", "Records of a workspace", RecordEffects),
-  addedGroup("drafts", "Drafts", DraftEffects)
+  addedGroup("drafts", "Drafts", DraftEffects),
+  addedGroup("worlds", "Worlds", WorldEffects)
 ] as const
 
 /** The API of a service with this feature, as `Server.TroupeApi` is that of one without. */

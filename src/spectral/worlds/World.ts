@@ -2,6 +2,8 @@
  * A world model: the rules by which one domain is judged. It is published in versions that share its id.
  */
 import { Schema } from "effect"
+import type { Problem } from "../../operation/Problem.ts"
+import { makeProblem } from "../../operation/Problem.ts"
 import { WorldId } from "./contracts/WorldId.ts"
 
 const Text = (most: number) => Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(most))
@@ -86,4 +88,9 @@ export const eval_sets_max = 200
 export class RuleNotFound extends Schema.TaggedError<RuleNotFound>()("RuleNotFound", {
   world_id: WorldId,
   rule_id: Schema.String
-}) {}
+}) {
+  get problem(): Problem<404> {
+    const detail = `The world ${this.world_id} has no rule ${JSON.stringify(this.rule_id.slice(0, 200))}.`
+    return makeProblem(404, "rule-not-found", "Rule not found", detail)
+  }
+}

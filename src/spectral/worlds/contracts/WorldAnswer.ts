@@ -2,6 +2,8 @@
  * The answer of a world's agent to a question from another context, and the errors of asking.
  */
 import { Schema } from "effect"
+import type { Problem } from "../../../operation/Problem.ts"
+import { makeProblem } from "../../../operation/Problem.ts"
 import { RunId } from "../../../value/Ids.ts"
 import { WorldId } from "./WorldId.ts"
 
@@ -27,6 +29,11 @@ export class WorldUnknown extends Schema.TaggedError<WorldUnknown>()("WorldUnkno
 }) {
   override get message(): string {
     return `there is no world ${JSON.stringify(this.world)}`
+  }
+
+  get problem(): Problem<404> {
+    const detail = `There is no world ${JSON.stringify(this.world.slice(0, 200))}.`
+    return makeProblem(404, "world-not-found", "World not found", detail)
   }
 }
 
