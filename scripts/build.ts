@@ -58,9 +58,9 @@ const standsAlone = (path: string): boolean =>
     readFileSync(path, "utf8")
   )
 
-/** A port, one of the stores' own, what compositions add to a surface, or what HTTP answers say of errors. */
+/** A port, one of the stores' own, what compositions add to a surface, what HTTP answers say of errors, or how an environment is read. */
 const port =
-  /\/services\/\w+\.ts$|\/(?:Added\w+|HttpAnswers|Problem)\.ts$|\/engine\/(?:ServerSession|SqlNotify|Upgrading)\.ts$/
+  /\/services\/\w+\.ts$|\/(?:Added\w+|HttpAnswers|Problem|ReadEnvironment)\.ts$|\/engine\/(?:ServerSession|SqlNotify|Upgrading)\.ts$/
 
 const code = async (dir: string): Promise<void> => {
   const license = readFileSync(join(root, "node_modules", taken, "LICENSE"), "utf8")

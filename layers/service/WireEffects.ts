@@ -6,6 +6,9 @@ import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import type { Message } from "../../services/AgentRuntime.ts"
 import { ConversationStore } from "../../services/ConversationStore.ts"
 import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
+import { RunList } from "../../services/RunList.ts"
+import type { RunQuery } from "../../services/RunList.ts"
+import type { StoreError } from "../../services/StoreError.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import { ApprovalExpired, ApprovalNotFound, ApprovalSettled } from "../../src/approval/Approval.ts"
@@ -13,9 +16,11 @@ import { agentRefusal, ownPrefix } from "../../src/conversation/CustomerView.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import { makeProblem } from "../../src/operation/Problem.ts"
 import type { Principal } from "../../src/principal/Principal.ts"
+import type { RunItem } from "../../src/run/RunItem.ts"
 import { canonical } from "../../src/value/Canonical.ts"
 import type { AgentName, ApprovalId, RunId } from "../../src/value/Ids.ts"
 import { ConversationId } from "../../src/value/Ids.ts"
+import { boundedPage } from "../../src/value/Pages.ts"
 import { defined } from "../../src/value/PlainObject.ts"
 import type { CheckedJsonRecord } from "../../src/value/JsonObject.ts"
 import { decide } from "./ApprovalEffects.ts"
@@ -93,6 +98,39 @@ export const taskAtWork = Effect.fnUntraced(function* (
   )
   const status = items[0]?.status
   return status === "pending" || status === "processing" ? yield* followable(task, by) : undefined
+})
+
+/** How many runs of all senders are looked at for one list, and read at once. */
+const [looked_max, read_max] = [2_000, 500]
+
+/**
+ * The runs that the principal has sent to an agent, newest first: of a conversation, and of a status. `last`: where to look on, if there
+ * may be more.
+ */
+export const ownRuns = Effect.fnUntraced(function* (
+  by: Principal,
+  {
+    after,
+    conversation,
+    ...query
+  }: Pick<RunQuery, "agent" | "status" | "after"> & {
+    readonly conversation?: ConversationId | undefined
+  }
+) {
+  const runs = yield* RunList
+  const { items, last } = yield* boundedPage<RunItem, StoreError>(
+    looked_max,
+    (last, limit) => runs.list({ ...query, tenant: by.tenant, limit, after: last?.id ?? after }),
+    {
+      read_max,
+      looked_max,
+      keeps: (item) =>
+        item.by === by.id &&
+        item.quarantined === undefined &&
+        (conversation === undefined || item.conversation === conversation)
+    }
+  )
+  return { items, last: last?.id }
 })
 
 /**
@@ -202,6 +240,12 @@ export const answerAll = Effect.fnUntraced(function* (
   }
 })
 
+/** Cancels a run. False = it was over. */
+export const stop = Effect.fnUntraced(function* (by: Principal, id: RunId, reason: string) {
+  const stopped = Effect.map(cancel.perform(Effect.succeed({ id, reason }), by), () => true)
+  return yield* Effect.catchTag(stopped, "RunIsOver", () => Effect.succeed(false))
+})
+
 /** Cancels the newest run of a conversation, unless it is over. */
 export const stopNewest = Effect.fnUntraced(function* (
   by: Principal,
@@ -209,7 +253,5 @@ export const stopNewest = Effect.fnUntraced(function* (
 ) {
   const task = yield* newestTask(by, conversation)
   if (task === undefined || task.status === "complete" || task.status === "failed") return
-  const input = { id: task.id, reason: "Stopped in the chat." }
-  // It may have ended meanwhile.
-  yield* Effect.catchTag(cancel.perform(Effect.succeed(input), by), "RunIsOver", () => Effect.void)
+  yield* stop(by, task.id, "Stopped in the chat.")
 })

@@ -3,6 +3,9 @@
  * in each request, in revision 2026-07-28, which says everything with each request, or in 2025-11-25 and 2025-06-18.
  */
 import { Result, Schema } from "effect"
+import { defined } from "../value/PlainObject.ts"
+import type { RpcId, RpcRefusal } from "./JsonRpc.ts"
+import { rpc_codes, rpcIdOf, RpcRequest } from "./JsonRpc.ts"
 
 /** The newest revision: what is asked for stands in headers too, and each result says what it is. */
 const newest = "2026-07-28"
@@ -11,55 +14,28 @@ const older = ["2025-11-25", "2025-06-18"] as const
 /** The revisions that are spoken, newest first. */
 const mcp_versions = [newest, ...older] as const
 
-type Id = string | number
-
 /** A message of a client. A notification, and an answer to a question that nobody asked, needs none. */
 export type McpMessage =
   | { readonly _tag: "Unanswered" }
   | {
       readonly _tag: "Request"
-      readonly id: Id
+      readonly id: RpcId
       readonly method: string
       readonly params: Readonly<Record<string, unknown>>
       readonly isNewest: boolean
     }
 
-/** An error of JSON-RPC. `status`: of its HTTP response. */
-export interface McpRefusal {
-  readonly status: number
-  /** Absent = the message has none that can be read. */
-  readonly id?: Id
-  readonly code: number
-  readonly message: string
-  readonly data?: unknown
-}
+/** The codes of errors: those of JSON-RPC, and of MCP 2026-07-28, basic. */
+export const mcp_codes = { ...rpc_codes, header: -32_020, version: -32_022 } as const
 
-/** The codes of errors (JSON-RPC 2.0, section 5.1; MCP 2026-07-28, basic). */
-export const mcp_codes = {
-  parse: -32_700,
-  request: -32_600,
-  method: -32_601,
-  params: -32_602,
-  internal: -32_603,
-  header: -32_020,
-  version: -32_022
-} as const
-
-const Request = Schema.Struct({
-  jsonrpc: Schema.Literal("2.0"),
-  method: Schema.String,
-  id: Schema.Union([Schema.String, Schema.Finite]),
-  params: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
-})
-const isRequest = Schema.is(Request)
+const isRequest = Schema.is(RpcRequest)
 const isNotification = Schema.is(
-  Schema.Struct({ ...Request.fields, id: Schema.optionalKey(Schema.Undefined) })
+  Schema.Struct({ ...RpcRequest.fields, id: Schema.optionalKey(Schema.Undefined) })
 )
 const isAnswer = Schema.is(
-  Schema.Struct({ jsonrpc: Schema.Literal("2.0"), id: Schema.NullOr(Request.fields.id) })
+  Schema.Struct({ jsonrpc: Schema.Literal("2.0"), id: Schema.NullOr(RpcRequest.fields.id) })
 )
 const isObject = Schema.is(Schema.Record(Schema.String, Schema.Unknown))
-const isIdentified = Schema.is(Schema.Struct({ id: Request.fields.id }))
 
 type Headers = Readonly<Record<string, string | undefined>>
 
@@ -90,10 +66,10 @@ const lacking = (message: string) => ({ status: 400, code: mcp_codes.params, mes
 
 /** What is wrong with a request of the newest revision, or undefined. */
 const newestRefusal = (
-  { method, params = {} }: typeof Request.Type,
+  { method, params = {} }: typeof RpcRequest.Type,
   headers: Headers,
   meta: Readonly<Record<string, unknown>>
-): Omit<McpRefusal, "id"> | undefined => {
+): Omit<RpcRefusal, "id"> | undefined => {
   const sent = headers["mcp-protocol-version"]
   const claimed = meta[`${prefix}protocolVersion`]
   if (sent === undefined) return mismatch("The header MCP-Protocol-Version is missing.")
@@ -119,9 +95,10 @@ const isSpoken = Schema.is(Schema.Literals(mcp_versions))
 export const mcpMessageOf = (
   json: unknown,
   headers: Headers
-): Result.Result<McpMessage, McpRefusal> => {
-  const id = isIdentified(json) ? { id: json.id } : undefined
-  const refused = (refusal: Omit<McpRefusal, "id">) => Result.fail({ ...refusal, ...id })
+): Result.Result<McpMessage, RpcRefusal> => {
+  const id = rpcIdOf(json)
+  const refused = (refusal: Omit<RpcRefusal, "id">) =>
+    Result.fail({ ...refusal, ...defined({ id }) })
   if (!isRequest(json)) {
     if (isNotification(json) || (isAnswer(json) && !("method" in json))) {
       return Result.succeed({ _tag: "Unanswered" })
@@ -189,11 +166,4 @@ export const mcpResponse = (
   result: isNewest
     ? { ...result, resultType: "complete", _meta: { [`${prefix}serverInfo`]: server } }
     : result
-})
-
-/** The response of an error. */
-export const mcpError = ({ code, data, id = null as never, message }: McpRefusal): object => ({
-  jsonrpc: "2.0",
-  id,
-  error: { code, message, ...(data === undefined ? undefined : { data }) }
 })

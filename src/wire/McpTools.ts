@@ -1,6 +1,5 @@
 /** Agents as tools of an MCP server: what they take, and what a run shows there. */
 import { Schema } from "effect"
-import type { ApprovalPayload } from "../approval/Approval.ts"
 import { EndStatus } from "../run/RunEvent.ts"
 import type { WaitingQuestion } from "../run/QueuedBehind.ts"
 import { between, textUpTo } from "../value/Bounds.ts"
@@ -8,6 +7,7 @@ import type { AgentName } from "../value/Ids.ts"
 import { ApprovalId, ConversationId, rootFrame, RunId } from "../value/Ids.ts"
 import { defined } from "../value/PlainObject.ts"
 import type { RunStep } from "./RunView.ts"
+import { askedText, unsettled } from "./WireShapes.ts"
 
 /** How long a call waits at most for its run, in s: the official clients give up after 60. */
 export const wait_max_s = 45
@@ -99,11 +99,6 @@ export const resultTool = (): object => ({
 export const mcp_instructions =
   "Each ask_ tool talks to an agent that works under its owner's rules. Some of its calls wait for a person, who decides elsewhere; run_result then has the rest."
 
-const summaryOf = ({ args_summary, effect_description, tool_name }: ApprovalPayload): string => {
-  const what = effect_description.replace(/\.$/, "") || tool_name
-  return args_summary === "" ? what : `${what}: ${args_summary}`
-}
-
 /** What a run has come to, as its steps say. */
 export class McpProgress {
   readonly #asked = new Map<ApprovalId, string>()
@@ -125,7 +120,7 @@ export class McpProgress {
         if (step.frame === rootFrame) this.#said.push((this.#said.pop() ?? "") + step.text)
         return
       case "Asked":
-        this.#asked.set(step.approval, summaryOf(step.payload))
+        this.#asked.set(step.approval, askedText(step.payload))
         return
       case "Queued":
       case "Parked":
@@ -146,7 +141,7 @@ export class McpProgress {
     urlOf: (approval: ApprovalId) => string | undefined
   ): McpResult {
     const waiting = this.#waiting.map(({ approval }): Waiting => {
-      if (approval === undefined) return { summary: "An operator has to say what a call has done." }
+      if (approval === undefined) return { summary: unsettled }
       const summary = this.#asked.get(approval) ?? "An earlier message of the conversation waits."
       return { summary, approval, ...defined({ url: urlOf(approval) }) }
     })

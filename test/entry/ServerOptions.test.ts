@@ -1,5 +1,5 @@
 /** What `Server.layer` is given from JavaScript: whatever is no option is named, and no server listens. */
-import { createHash } from "node:crypto"
+import { createHash, generateKeyPairSync } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
@@ -17,6 +17,10 @@ const sha256 = "ab".repeat(32)
 const principal = new Principal({ id: "olga", tenant: Tenant.make("acme"), roles: ["operator"] })
 const credentials = [{ sha256, principal }]
 const whole: Options = { listen: { port: 0 }, credentials }
+
+/** A private key on this curve. */
+const pemOf = (namedCurve: string) =>
+  generateKeyPairSync("ec", { namedCurve }).privateKey.export({ type: "pkcs8", format: "pem" })
 
 const runtime = Runtime.layer({ agents: [shop], tools: [] }).pipe(
   Layer.provideMerge(ScriptedModelGateway.layer([])),
@@ -58,6 +62,10 @@ const wrong: ReadonlyArray<readonly [field: string, given: Record<string, unknow
   ["settings.public_url", { settings: { public_url: "https://shop.example/agents/" } }],
   ["settings.public_url", { settings: { public_url: "https://shop.example?x=1" } }],
   ["settings.authorization_servers.0", { settings: { authorization_servers: ["login"] } }],
+  ["settings.card_key", { settings: { card_key: { kid: "1", pem: "no key" } } }],
+  ["settings.card_key", { settings: { card_key: { kid: "1", pem: pemOf("P-384") } } }],
+  ["settings.card_key", { settings: { card_key: { kid: "", pem: pemOf("P-256") } } }],
+  ["settings.card_key", { settings: { card_key: { pem: pemOf("P-256") } } }],
   ["settings.customer_agents", { settings: { customer_agents: "shop" } }],
   ["settings.messages_per_minute", { settings: { messages_per_minute: 3 } }],
   ["port", { port: 7717 }]
@@ -69,6 +77,7 @@ describe("the options of a server", () => {
       Effect.gen(function* () {
         const error = yield* Effect.flip(built({ ...whole, ...given }))
         assert.deepInclude(error, { _tag: "InvalidInput", field })
+        assert.notInclude(String(error), "PRIVATE KEY")
       })
     )
   }

@@ -157,6 +157,7 @@ const shown: Readonly<Record<string, readonly [shows: string, pages?: Record<str
   dryrun: ["counts what a policy would have asked"],
   effects: ["decides in a program", { "layers/compose/README.md": 1 }],
   embedding: ["asks before it pays", { "README.md": 1 }],
+  peer: ["is approved by another agent's client", { "layers/http/README.md": 1 }],
   erasing: ["erases what a customer said and was told, and keeps the run's events"],
   events: ["takes an event once and tells who is bound", { "layers/channel/README.md": 2 }],
   express: ["takes a message in Express", { "layers/http/README.md": 1 }],

@@ -109,7 +109,10 @@ const expert = agent({
 /** All that models were given, as JSON, in order. */
 export const prompts: Array<string> = []
 
-/** Calls what the message says: `look 1003`, `refund 1003`, `twice 1003`, `both 1003`, `broken 1003`, `ask 1003`; anything else is answered. */
+/**
+ * Calls what the message says: `look 1003`, `refund 1003`, `twice 1003`, `both 1003`, `broken 1003`, `ask 1003`; anything else is
+ * answered, and an object as it is.
+ */
 const model = scripted(
   ({ agent, history, step, system, transcript }) => {
     const [first] = transcript
@@ -126,6 +129,7 @@ const model = scripted(
     }
     if (what === "twice" && step <= 2) return call("refund", { order: `${order}-${step}` })
     if (step > 1) return text(`Done with ${said}.`, { reasoning: [{ text: "thought-7d1" }] })
+    if (said.startsWith("{")) return text(said)
     if (what === "ask") return call("ask_expert", { task: said })
     return ["look", "refund", "broken", "draw", "hold", "lapse"].includes(what)
       ? call(what, { order }, { text: "One moment." })

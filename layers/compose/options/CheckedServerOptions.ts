@@ -10,7 +10,9 @@ import { inMilliseconds } from "../../../src/value/Times.ts"
 import { AgentName } from "../../../src/value/Ids.ts"
 import type { Credential } from "../../runtime/directory/TokenCredentials.ts"
 import { isMountPath } from "../../http/boundary/PathShape.ts"
+import type { CardKey } from "../../http/boundary/HttpSettings.ts"
 import { HttpSettings, wire_names } from "../../http/boundary/HttpSettings.ts"
+import { isCardKey } from "../../http/wires/CardSignature.ts"
 import type { Listen } from "../../http/server/NodeServer.ts"
 import type { ConsoleSettings } from "./CheckedConsole.ts"
 import { checkConsole, ConsoleShape } from "./CheckedConsole.ts"
@@ -65,6 +67,11 @@ const bareUrl = is<string>(
   }
 )
 
+const cardKey = is<CardKey>(
+  "{ kid, pem, jku? }: texts, of which `pem` is a private key on the curve P-256",
+  isCardKey
+)
+
 const settings = {
   body_bytes_max: count,
   streams_max: count,
@@ -83,6 +90,7 @@ const settings = {
   origins: Schema.optionalKey(Schema.Array(origin).check(Schema.isMaxLength(100))),
   public_url: Schema.optionalKey(bareUrl),
   authorization_servers: Schema.optionalKey(Schema.Array(url).check(Schema.isMaxLength(10))),
+  card_key: Schema.optionalKey(cardKey),
   metrics_open: Schema.optionalKey(Schema.Boolean),
   customer_agents: Schema.optionalKey(Schema.Array(AgentName).check(Schema.isMaxLength(1_000)))
 } satisfies Record<keyof HttpSettings, unknown>

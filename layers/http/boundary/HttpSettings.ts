@@ -3,11 +3,29 @@
  */
 import { getHeapStatistics } from "node:v8"
 import { Context } from "effect"
+import type { Redacted } from "effect"
 import type { AgentName } from "../../../src/value/Ids.ts"
 
 /** The wires by name. */
-export const wire_names = ["ag-ui", "ui-messages", "mcp", "responses", "chat-completions"] as const
+export const wire_names = [
+  "ag-ui",
+  "ui-messages",
+  "mcp",
+  "a2a",
+  "responses",
+  "chat-completions"
+] as const
 export type WireName = (typeof wire_names)[number]
+
+/** A key that signs (JWS, ES256). */
+export interface CardKey {
+  /** The id by which verifiers find its public key. */
+  readonly kid: string
+  /** The private key, on the curve P-256, as PEM. */
+  readonly pem: string | Redacted.Redacted
+  /** The URL of the JWK set that has its public key. Absent = verifiers know it. */
+  readonly jku?: string
+}
 
 export interface HttpSettings {
   /**
@@ -55,7 +73,7 @@ export interface HttpSettings {
    * it. Absent = the root, or the path that Express reports as removed.
    */
   readonly base_path: string
-  /** The wires that are served, by name: `ag-ui`, `ui-messages`, `mcp`, `responses`, `chat-completions`. Absent = none. */
+  /** The wires that are served, by name: `ag-ui`, `ui-messages`, `mcp`, `a2a`, `responses`, `chat-completions`. Absent = none. */
   readonly wires: ReadonlyArray<WireName>
   /**
    * Origins whose pages may call the wires from a browser, such as `https://shop.example`, besides pages of the service's own host.
@@ -63,8 +81,8 @@ export interface HttpSettings {
    */
   readonly origins: ReadonlyArray<string>
   /**
-   * The URL of the API as clients find it, with its path, such as `https://shop.example/agents`: the wire `mcp` names itself by it.
-   * Absent = http, the host that a request names, and the path of the API.
+   * The URL of the API as clients find it, with its path, such as `https://shop.example/agents`: the wires `mcp` and `a2a` name
+   * themselves by it. Absent = http, the host that a request names, and the path of the API.
    */
   readonly public_url: string | undefined
   /**
@@ -72,6 +90,8 @@ export interface HttpSettings {
    * tokens. Absent = none: a host is given its token.
    */
   readonly authorization_servers: ReadonlyArray<string>
+  /** What signs the cards of agents on the wire `a2a`. Absent = nothing: they have no signatures. */
+  readonly card_key: CardKey | undefined
   /** Whether `/metrics` is served without a token: only for a server that cannot be reached from outside. Absent = no. */
   readonly metrics_open: boolean
   /**
@@ -100,6 +120,7 @@ export const defaults: HttpSettings = {
   origins: [],
   public_url: undefined,
   authorization_servers: [],
+  card_key: undefined,
   metrics_open: false,
   customer_agents: []
 }

@@ -12,16 +12,14 @@ import type { Problem } from "../../../src/operation/Problem.ts"
 import { rightRefusal } from "../../../src/principal/Rights.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import { schemaIssues } from "../../../src/schema/SchemaIssues.ts"
-import { readJson } from "../../../src/value/BoundedJson.ts"
 import type { AgentName, ApprovalId } from "../../../src/value/Ids.ts"
 import { defined } from "../../../src/value/PlainObject.ts"
-import type { McpMessage, McpRefusal } from "../../../src/wire/McpRequest.ts"
+import type { McpMessage } from "../../../src/wire/McpRequest.ts"
 import {
   discovered,
   initialized,
   listed,
   mcp_codes,
-  mcpError,
   mcpMessageOf,
   mcpResponse
 } from "../../../src/wire/McpRequest.ts"
@@ -43,8 +41,8 @@ import { HttpSettings } from "../boundary/HttpSettings.ts"
 import { Limits } from "../boundary/Limits.ts"
 import { anyProblemOf } from "../boundary/Problems.ts"
 import type { OpenedStream } from "../stream/StreamHost.ts"
+import { respondError, rpcBody } from "./RpcAnswer.ts"
 import type { OpenRoute, WireCall } from "./WireRequest.ts"
-import { readBody } from "./WireRequest.ts"
 import type { Shown } from "./WireStream.ts"
 import { followRun, openAnswer, shownOf } from "./WireStream.ts"
 
@@ -52,16 +50,13 @@ const wire = "mcp"
 
 type Request = Extract<McpMessage, { _tag: "Request" }>
 
-const respond = (refusal: McpRefusal) =>
-  HttpServerResponse.jsonUnsafe(mcpError(refusal), { status: refusal.status })
-
 const path = `/wires/${wire}` as const
 const metadata_path = "/.well-known/oauth-protected-resource"
 
 /** The answer to a request that is refused before its message is read. */
 const refused = ({ detail, status, type }: Problem, here: string) => {
   const code = status < 500 ? mcp_codes.request : mcp_codes.internal
-  const response = respond({ status, code, message: detail, data: { type } })
+  const response = respondError({ status, code, message: detail, data: { type } })
   // RFC 9728, section 5.1.
   return status === 401
     ? HttpServerResponse.setHeader(
@@ -210,28 +205,21 @@ const resultOf = (call: WireCall, request: Request) => {
 
 const post = Effect.fnUntraced(function* (call: WireCall) {
   const { body_bytes_max } = yield* HttpSettings
-  const json = yield* readBody(call, (text) => Effect.succeed(readJson(text)), body_bytes_max)
-  if (Result.isFailure(json)) {
-    const { message, reason } = json.failure
-    return respond(
-      reason === "too_large"
-        ? { status: 413, code: mcp_codes.request, message: `Of the body: ${message}.` }
-        : { status: 400, code: mcp_codes.parse, message: `The body is not JSON: ${message}.` }
-    )
-  }
+  const json = yield* rpcBody(call, body_bytes_max)
+  if (Result.isFailure(json)) return respondError(json.failure)
   const read = mcpMessageOf(json.success, call.request.headers)
-  if (Result.isFailure(read)) return respond(read.failure)
+  if (Result.isFailure(read)) return respondError(read.failure)
   const message = read.success
   if (message._tag === "Unanswered") return HttpServerResponse.empty({ status: 202 })
   const { id, isNewest } = message
   const answer = resultOf(call, message)
   if (answer === undefined) {
     const status = isNewest ? 404 : 200
-    return respond({ status, id, code: mcp_codes.method, message: "There is no such method." })
+    return respondError({ status, id, code: mcp_codes.method, message: "There is no such method." })
   }
   const result = yield* answer
   return result === undefined
-    ? respond({ status: 200, id, code: mcp_codes.params, message: "There is no such tool." })
+    ? respondError({ status: 200, id, code: mcp_codes.params, message: "There is no such tool." })
     : HttpServerResponse.jsonUnsafe(mcpResponse(message, result))
 })
 

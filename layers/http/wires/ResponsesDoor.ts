@@ -13,8 +13,7 @@ import { behindNumber, responseFrame, Responses } from "../../../src/wire/Respon
 import type { GivenAnswer, ModelRequest } from "../../../src/wire/ResponsesRequest.ts"
 import { responsesRequestOf, stretchOf } from "../../../src/wire/ResponsesRequest.ts"
 import { followedTask } from "../../service/CustomerRules.ts"
-import { cancel } from "../../service/RunEffects.ts"
-import { answerAll, keyOf, runOfApproval, taskBehind } from "../../service/WireEffects.ts"
+import { answerAll, keyOf, runOfApproval, stop, taskBehind } from "../../service/WireEffects.ts"
 import { agentNamed, afterAcceptance, modelRoutes, refused, said } from "./ModelDoor.ts"
 import type { WireCall } from "./WireRequest.ts"
 import { bodyOf, missing, wrongMember } from "./WireRequest.ts"
@@ -202,13 +201,7 @@ const retrieve = Effect.fnUntraced(function* (call: WireCall) {
 
 const cancelled = Effect.fnUntraced(function* (call: WireCall) {
   const { stretch, task } = yield* named(call)
-  const input = { id: task.id, reason: "Cancelled by its client." }
-  // It may have ended before.
-  yield* Effect.catchTag(
-    cancel.perform(Effect.succeed(input), call.by),
-    "RunIsOver",
-    () => Effect.void
-  )
+  yield* stop(call.by, task.id, "Cancelled by its client.")
   return yield* current(call, task, stretch)
 })
 

@@ -33,6 +33,8 @@ export interface WireCall {
   readonly params: Readonly<Record<string, string | undefined>>
   /** The path of the API, as the client sees it; empty for the root. */
   readonly base: string
+  /** The URL of the API. */
+  readonly here: string
 }
 
 export type WireAnswer<R> = (
@@ -83,7 +85,7 @@ const forPages = (origin: string) => ({
 const preflight = {
   "access-control-allow-methods": "GET, POST",
   "access-control-allow-headers":
-    "authorization, content-type, last-event-id, mcp-method, mcp-name, mcp-protocol-version, on-behalf-of, traceparent, tracestate, user-agent",
+    "a2a-extensions, a2a-version, authorization, content-type, last-event-id, mcp-method, mcp-name, mcp-protocol-version, on-behalf-of, traceparent, tracestate, user-agent",
   "access-control-max-age": "600"
 }
 
@@ -115,7 +117,8 @@ export const makeAnswering = Effect.gen(function* () {
     const refusal = rightRefusal(by, right)
     if (refusal !== undefined) return yield* Effect.fail(refusal)
     const params = yield* HttpRouter.params
-    return yield* answer({ by, token, request, params, base: linkBase(request, base_path) })
+    const base = linkBase(request, base_path)
+    return yield* answer({ by, token, request, params, base, here: hereOf(request) })
   })
 
   const refusedBy = <R>(
@@ -197,9 +200,9 @@ export const missing = makeProblem(
 export const agentIn = ({ params }: WireCall) =>
   Effect.mapError(Schema.decodeUnknownEffect(AgentName)(params["agent"]), () => missing)
 
-/** The address of a conversation's file by its digest. */
+/** The address of a conversation's file by its digest, within the API or as a URL (`base`: `here` of the call). */
 export const filesOf =
-  ({ base }: WireCall, conversation: ConversationId) =>
+  (call: WireCall, conversation: ConversationId, base = call.base) =>
   (digest: string) =>
     `${base}/v1/conversations/${conversation}/files/${digest}`
 

@@ -24,6 +24,8 @@ import type { WireCall } from "./WireRequest.ts"
 /** Where a step is: the last event of the run's journal, from 0 on, and what resumes the conversation behind it. */
 export interface StepPlace {
   readonly seq: number
+  /** When that event was journaled, in ms since 1970; 0 = there is none yet. */
+  readonly at: number
   /** Empty for what is not journaled yet. */
   readonly cursor: string
 }
@@ -38,6 +40,10 @@ export interface WireTexts {
   readonly failed: (problem: Problem) => string
   /** Behind the last step. */
   readonly end: () => string
+  /** At the run's first event. */
+  readonly begun?: (place: StepPlace) => string
+  /** Once, where the run has not ended and its journal was read up to now: what comes next happens from then on. */
+  readonly live?: () => string
   /** Called behind the step at which the reader waited whose answers are shown. */
   readonly begin?: () => void
   /** Keeps the connection alive. Absent = a comment of an event stream. */
@@ -56,6 +62,11 @@ export interface Shown {
   readonly answered?: ReadonlyArray<ApprovalId>
   /** Whether the answer ends where the run waited for people next, though it has gone on since. Absent = no. */
   readonly isStretch?: boolean
+  /**
+   * Each wait for people is told, and the answer ends at the first one that lasts (`waits`), or at none of them (`all`). Absent = only
+   * the wait is told at which the answer ends.
+   */
+  readonly through?: "waits" | "all"
 }
 
 /** A whole run. */
@@ -73,15 +84,26 @@ export class WireReader {
   readonly #unasked: Set<ApprovalId>
   readonly #answered: ReadonlySet<ApprovalId>
   readonly #isStretch: boolean
+  readonly #run: RunId
+  readonly #through: Shown["through"]
   #seq = -1
+  #at = 0
   #isShown: boolean
   /** The journal was read up to now. */
   #isLive = false
   /** The end of the answer, unless more has happened since. */
   #pause: { readonly step: RunStep; readonly place: StepPlace } | undefined
+  /** The last event left the run waiting. */
+  #isWaiting = false
   #isOver = false
 
-  constructor(texts: WireTexts, by: Principal, { answered = [], isStretch = false, run }: Shown) {
+  constructor(
+    texts: WireTexts,
+    by: Principal,
+    { answered = [], isStretch = false, run, through }: Shown
+  ) {
+    this.#run = run
+    this.#through = through
     this.#view = new RunView(run, isCustomer(by))
     this.#texts = texts
     this.#answered = new Set(answered)
@@ -104,19 +126,33 @@ export class WireReader {
   textOf(item: FeedItem): string {
     if (item._tag === "CaughtUp") {
       this.#isLive = true
-      return this.#paused()
+      const last = this.#through === undefined ? this.#paused() : this.#waited()
+      return this.#isOver ? last : (this.#texts.live?.() ?? "")
     }
-    if (item._tag === "Event") this.#seq = item.entry.seq
-    const cursor = item._tag === "Event" ? EventStream.cursorOf(item) : ""
-    const place = { seq: this.#seq, cursor }
     let text = ""
+    if (item._tag === "Event" && item.run === this.#run) {
+      const isFirst = this.#seq < 0
+      this.#isWaiting = false
+      this.#seq = item.entry.seq
+      this.#at = item.entry.at
+      if (isFirst) text = this.#texts.begun?.(this.#place("")) ?? ""
+    }
+    const place = this.#place(item._tag === "Event" ? EventStream.cursorOf(item) : "")
     for (const step of this.#view.next(item)) {
       if (!this.#isOver) text += this.#text(step, place)
     }
     return text
   }
 
+  #place(cursor: string): StepPlace {
+    return { seq: this.#seq, at: this.#at, cursor }
+  }
+
   #text(step: RunStep, place: StepPlace): string {
+    if (this.#through !== undefined && step._tag !== "Ended") {
+      this.#isWaiting = step._tag === "Parked" || step._tag === "Queued"
+      return this.#texts.next(step, place) + this.#waited()
+    }
     if (step._tag === "Queued") return this.#last(step, place)
     if (step._tag === "Parked") return this.#parked(step, place)
     this.#pause = undefined
@@ -127,6 +163,12 @@ export class WireReader {
     }
     const text = this.#texts.next(step, place)
     return this.#isShown ? text : ""
+  }
+
+  #waited(): string {
+    if (!this.#isWaiting || !this.#isLive || this.#through === "all") return ""
+    this.#isOver = true
+    return this.#texts.end()
   }
 
   #parked(step: Extract<RunStep, { _tag: "Parked" }>, place: StepPlace): string {

@@ -7,6 +7,7 @@ import type { Credentials } from "../../../services/Credentials.ts"
 import { CustomerAgents } from "../../../services/AgentDirectory.ts"
 import type { WireName } from "../boundary/HttpSettings.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
+import { a2aRoutes } from "./A2aDoor.ts"
 import { agUiRoutes } from "./AgUiDoor.ts"
 import { chatRoutes } from "./ChatDoor.ts"
 import { mcp_metadata, mcpRoutes } from "./McpDoor.ts"
@@ -19,6 +20,7 @@ const wires = {
   "ag-ui": agUiRoutes,
   "ui-messages": uiMessageRoutes,
   mcp: mcpRoutes,
+  a2a: a2aRoutes,
   responses: responsesRoutes,
   "chat-completions": chatRoutes
 } as const satisfies Record<WireName, unknown>
