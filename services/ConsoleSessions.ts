@@ -14,7 +14,9 @@ export const Provided = Schema.Struct({
   /** The principal's id. */
   id: Schema.String,
   /** Its roles when it signed in. */
-  roles: Schema.Array(Schema.String)
+  roles: Schema.Array(Schema.String),
+  /** The provider's ID token, which only the session's own id opens, in base64. Absent = there is none to sign out with. */
+  id_token: Schema.optionalKey(Schema.String)
 })
 export type Provided = typeof Provided.Type
 

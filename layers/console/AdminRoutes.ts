@@ -5,6 +5,7 @@ import * as ErasureOperations from "../../src/operation/ErasureOperations.ts"
 import * as TokenOperations from "../../src/operation/TokenOperations.ts"
 import { DeclaredRoles, rolesWith } from "../../src/principal/Rights.ts"
 import { defined } from "../../src/value/PlainObject.ts"
+import { Unauthorized } from "../../services/Credentials.ts"
 import { ConsoleSessions } from "../../services/ConsoleSessions.ts"
 import { operations } from "../service/ServiceOperations.ts"
 import { apiLine } from "./ApiLine.ts"
@@ -33,7 +34,8 @@ const tokensWith = Effect.fnUntraced(function* (asked: Asked, rejected?: Rejecte
   const found = yield* perform(operations.tokens, query, asked)
   const line = apiLine(asked, TokenOperations.list, query)
   const roles = yield* allRoles
-  return tokensPage(asked.view, { ...found, roles, line, ...defined({ rejected }) })
+  const { isProvided, view } = asked
+  return tokensPage(view, { ...found, isProvided, roles, line, ...defined({ rejected }) })
 })
 
 const tokens = signedPage((asked) => tokensWith(asked))
@@ -45,12 +47,14 @@ const Asking = Schema.Struct({
   days: Schema.Literals(days.map(String))
 })
 
-/** The token with which somebody signed in, by its digest: what is made with it holds no longer. */
-const callerOf = ({ session }: Asked) =>
-  Effect.map(
-    ConsoleSessions.use((sessions) => sessions.find(session)),
-    (found) => (found === undefined ? undefined : { sha256: found.token_sha256 })
-  )
+/** With what somebody signed in: what is made with it holds no longer. Fails where the session has ended meanwhile. */
+const callerOf = Effect.fnUntraced(function* ({ session }: Asked) {
+  const found = yield* ConsoleSessions.use((sessions) => sessions.find(session))
+  if (found === undefined) return yield* new Unauthorized()
+  return found.provided === undefined
+    ? { sha256: found.token_sha256 }
+    : { session_ends_at: found.ends_at }
+})
 
 const create = (surface: Surface) =>
   signedPage(

@@ -128,6 +128,7 @@ const signIn = (surface: Surface) =>
     const request = yield* HttpServerRequest.HttpServerRequest
     const path = pathOf(surface, request)
     const { code, to: page = "", token = "" } = yield* fieldsOf(sign_in_bytes_max)
+    yield* surface.signIn
     const refused = (problem: string) =>
       html(signInPage(path, { page, problem, provider: surface.provider?.name }), 401)
     const found = yield* Effect.result(
@@ -151,17 +152,21 @@ const signIn = (surface: Surface) =>
   }).pipe(Effect.catch((error: unknown) => shown(surface, error)))
 
 const signOut = (surface: Surface) =>
-  signedPage(({ isProvided, request, session, view: { path } }) => {
-    const { provider } = surface
-    const left = Effect.gen(function* () {
-      if (provider !== undefined && isProvided) {
-        const address = yield* provider.end(`${addressOf(provider, request, path)}/sign-in`)
-        if (address !== undefined) return html(signedOutPage(path, provider.name, address))
-      }
-      return to(`${path}/sign-in`)
+  signedPage(
+    Effect.fnUntraced(function* ({ isProvided, request, session, view: { path } }: Asked) {
+      const { provider } = surface
+      const hint = isProvided ? yield* Sessions.idTokenOf(request) : undefined
+      const left = Effect.gen(function* () {
+        if (provider !== undefined && isProvided) {
+          const back = `${addressOf(provider, request, path)}/sign-in`
+          const address = yield* provider.end(back, hint)
+          if (address !== undefined) return html(signedOutPage(path, provider.name, address))
+        }
+        return to(`${path}/sign-in`)
+      })
+      return yield* Sessions.endSession(left, request, path, session)
     })
-    return Sessions.endSession(left, request, path, session)
-  })(surface)
+  )(surface)
 
 const toConsole = (surface: Surface) =>
   Effect.map(HttpServerRequest.HttpServerRequest, (request) => to(pathOf(surface, request)))

@@ -19,6 +19,8 @@ const failure_ms = 5_000
 const exchanges_max = 16
 const log_pause_ms = 10_000
 const said_units_max = 300
+/** Servers take addresses of some 8 kB. */
+const hint_units_max = 6_000
 
 /** What only the browser knows that began a sign-in: each is derived from what its cookie has. */
 export interface SignInSecrets {
@@ -31,6 +33,13 @@ export interface SignInSecrets {
 interface Failed {
   readonly problem: Trouble
   readonly reason?: string
+}
+
+/** What a provider says of a person. */
+export interface Identity {
+  readonly claims: Claims
+  /** The ID token. Undefined = it is too long for the address at which somebody signs out. */
+  readonly id_token: string | undefined
 }
 
 /** An identity provider, and what is said of those who sign in there. */
@@ -47,9 +56,12 @@ export interface IdentityProvider extends Pick<
     secrets: SignInSecrets,
     redirect_uri: string,
     query: string
-  ) => Effect.Effect<Claims, Failed>
-  /** The address at which somebody signs out there, and comes back. Undefined = it has none, or does not answer. */
-  readonly end: (back: string) => Effect.Effect<string | undefined>
+  ) => Effect.Effect<Identity, Failed>
+  /**
+   * The address at which somebody signs out there, and comes back. By the ID token the provider knows whom it is about. Undefined =
+   * it has none, or does not answer.
+   */
+  readonly end: (back: string, id_token: string | undefined) => Effect.Effect<string | undefined>
 }
 
 /** The provider's answers, up to a bound, and from nowhere that others read along. */
@@ -126,7 +138,7 @@ const exchanged = async (
   configuration: Client.Configuration,
   { nonce, state, verifier }: SignInSecrets,
   answer: URL
-): Promise<Claims> => {
+): Promise<Identity> => {
   const tokens = await client.authorizationCodeGrant(configuration, answer, {
     expectedState: state,
     expectedNonce: nonce,
@@ -135,9 +147,10 @@ const exchanged = async (
   })
   const claims = tokens.claims()
   if (claims === undefined) throw new Error("it gave no ID token")
-  if (configuration.serverMetadata().userinfo_endpoint === undefined) return claims
+  const id_token = (tokens.id_token ?? "").length > hint_units_max ? undefined : tokens.id_token
+  if (configuration.serverMetadata().userinfo_endpoint === undefined) return { claims, id_token }
   const more = await client.fetchUserInfo(configuration, tokens.access_token, claims.sub)
-  return { ...more, ...claims }
+  return { claims: { ...more, ...claims }, id_token }
 }
 
 /** What people are told at this provider's name. Everything that it says itself may be the words of somebody else. */
@@ -212,18 +225,21 @@ export const makeIdentityProvider = Effect.fnUntraced(function* (
       const found = yield* configuration
       const answer = new URL(redirect_uri)
       answer.search = query
-      const claims = yield* exchanges.withPermitsIfAvailable(1)(
+      const identity = yield* exchanges.withPermitsIfAvailable(1)(
         asked(() => exchanged(client, found, secrets, answer), refused)
       )
-      return Option.isNone(claims) ? yield* Effect.fail(busy) : claims.value
+      return Option.isNone(identity) ? yield* Effect.fail(busy) : identity.value
     }),
-    end: (back) =>
+    end: (back, id_token) =>
       Effect.match(configuration, {
         onFailure: () => undefined,
         onSuccess: (found) =>
           found.serverMetadata().end_session_endpoint === undefined
             ? undefined
-            : client.buildEndSessionUrl(found, { post_logout_redirect_uri: back }).href
+            : client.buildEndSessionUrl(found, {
+                post_logout_redirect_uri: back,
+                ...(id_token === undefined ? undefined : { id_token_hint: id_token })
+              }).href
       })
   }
   return provider

@@ -123,12 +123,15 @@ const finished = Effect.fnUntraced(function* (provider: IdentityProvider, surfac
   if (isLate || !Sessions.isSame(searchParams.get("state") ?? "", secrets.state)) {
     return yield* Effect.fail(notBegun)
   }
-  const claims = yield* provider.finish(secrets, callbackOf(provider, request, path), search)
+  yield* surface.signIn
+  const callback = callbackOf(provider, request, path)
+  const { claims, id_token } = yield* provider.finish(secrets, callback, search)
   const principal = yield* admitted(provider, claims)
   yield* surface.admit(principal)
   return yield* Sessions.beginProvided(to(pageAt(path, begun.page)), request, path, {
     ...provider,
-    principal
+    principal,
+    id_token
   })
 })
 

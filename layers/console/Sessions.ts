@@ -1,7 +1,7 @@
 /** Who is signed in: a cookie with a random id, behind which stands a session with the digest of its token, or with a principal. */
 import { Clock, Effect, Redacted } from "effect"
-import { Digest, Mac, SecureRandom } from "effect/crypto"
-import { Hex } from "effect/encoding"
+import { Aead, Digest, Mac, SecureRandom } from "effect/crypto"
+import { Base64, Hex } from "effect/encoding"
 import { HttpServerResponse } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
 import * as Entries from "../../src/entry/ArgumentReaders.ts"
@@ -9,6 +9,7 @@ import { ConsoleSessions } from "../../services/ConsoleSessions.ts"
 import type { ConsoleSession } from "../../services/ConsoleSessions.ts"
 import { Credentials } from "../../services/Credentials.ts"
 import type { Principal } from "../../src/principal/Principal.ts"
+import { defined } from "../../src/value/PlainObject.ts"
 import type { Tenant } from "../../src/value/Ids.ts"
 
 const cookie_name = "troupe_console"
@@ -35,9 +36,10 @@ export const newId = SecureRandom.SecureRandom.use((random) =>
 const added = Effect.fnUntraced(function* (
   kind: "link" | "session",
   of: Omit<ConsoleSession, "ends_at">,
-  holds_ms: number
+  holds_ms: number,
+  given?: string
 ) {
-  const id = yield* newId
+  const id = given ?? (yield* newId)
   const session = { ...of, ends_at: (yield* Clock.currentTimeMillis) + holds_ms }
   yield* Effect.flatMap(sha256(id), (digest) =>
     ConsoleSessions.use((sessions) => sessions.add(digest, session, kind))
@@ -106,6 +108,41 @@ export const beginSession = Effect.fnUntraced(function* (
   return withCookie(response, request, { maxAge: session_ms, path, value })
 })
 
+/** No key is used twice. */
+const nonce = new Uint8Array(Aead.aes256Gcm.nonceLength)
+
+/** What only the browser of a session opens: a copy of the database has no key. */
+const sealedBy = Effect.fnUntraced(function* (id: string) {
+  const digest = yield* Digest.Digest
+  const bytes = yield* digest.digest(Digest.sha256, new TextEncoder().encode(`seal ${id}`))
+  const key = yield* Aead.key(Aead.aes256Gcm, bytes)
+  const aead = yield* Effect.provide(Aead.Aead, Aead.layerWebCrypto)
+  return {
+    seal: (text: string) =>
+      Effect.map(aead.encrypt(key, new TextEncoder().encode(text), { nonce }), Base64.encode),
+    open: (sealed: string) =>
+      Effect.flatMap(Effect.fromResult(Base64.decode(sealed)), (bytes) =>
+        Effect.map(aead.decrypt(key, bytes, { nonce }), (text) => new TextDecoder().decode(text))
+      )
+  }
+})
+
+/** The ID token with which the session of a request began; undefined = none is kept. */
+export const idTokenOf = Effect.fnUntraced(function* ({
+  cookies
+}: HttpServerRequest.HttpServerRequest) {
+  const id = cookies[cookie_name]
+  if (!isId(id)) return undefined
+  const digest = yield* sha256(id)
+  const session = yield* ConsoleSessions.use((sessions) => sessions.find(digest))
+  const sealed = session?.provided?.id_token
+  if (sealed === undefined) return undefined
+  return yield* Effect.orElseSucceed(
+    Effect.flatMap(sealedBy(id), ({ open }) => open(sealed)),
+    () => undefined
+  )
+})
+
 /** The same of somebody whom an identity provider signed in. There is no token, so the session has the principal. */
 export const beginProvided = Effect.fnUntraced(function* (
   response: HttpServerResponse.HttpServerResponse,
@@ -115,14 +152,18 @@ export const beginProvided = Effect.fnUntraced(function* (
     readonly issuer: string
     readonly principal: Principal
     readonly session_ms?: number
+    readonly id_token: string | undefined
   }
 ) {
-  const { issuer, session_ms: holds_ms = session_ms } = by
+  const { id_token, issuer, session_ms: holds_ms = session_ms } = by
   const { id, roles, tenant } = by.principal
   // In place of a token's, so that one person has no more sessions than one token.
   const token_sha256 = yield* sha256(JSON.stringify([issuer, tenant, id]))
-  const of = { tenant, token_sha256, provided: { issuer, id, roles } }
-  const value = yield* added("session", of, holds_ms)
+  const session = yield* newId
+  const { seal } = yield* Effect.orDie(sealedBy(session))
+  const sealed = id_token === undefined ? undefined : yield* Effect.orDie(seal(id_token))
+  const provided = { issuer, id, roles, ...defined({ id_token: sealed }) }
+  const value = yield* added("session", { tenant, token_sha256, provided }, holds_ms, session)
   return withCookie(response, request, { maxAge: holds_ms, path, value })
 })
 

@@ -25,6 +25,8 @@ export interface Surface {
   readonly admit: (
     principal: Principal
   ) => Effect.Effect<void, unknown, HttpServerRequest.HttpServerRequest>
+  /** Counts a try to sign in, by the address from which it comes, and fails where there were too many. */
+  readonly signIn: Effect.Effect<void, unknown, HttpServerRequest.HttpServerRequest>
   /** Counts a message of the principal to an agent, and fails where it has sent too many. */
   readonly message: (
     principal: Principal

@@ -21,6 +21,8 @@ export const roleField = (role: string): string => `role-${role}`
 export interface Tokens {
   readonly items: ReadonlyArray<AccessToken>
   readonly next_after?: string
+  /** An identity provider has signed in whoever looks. */
+  readonly isProvided: boolean
   /** The roles that a token may have here. */
   readonly roles: ReadonlyArray<string>
   /** What asks the API for them. */
@@ -46,7 +48,7 @@ const roleBox = (role: string, typed: Rejected["typed"]): Html =>
     role
   )
 
-const newToken = (view: View, { rejected, roles }: Tokens): Html => {
+const newToken = (view: View, { isProvided, rejected, roles }: Tokens): Html => {
   const typed = rejected?.typed ?? {}
   return opening(
     "New token …",
@@ -82,7 +84,7 @@ const newToken = (view: View, { rejected, roles }: Tokens): Html => {
       element(
         "p",
         { class: "small quiet" },
-        "It holds no longer than the token with which you signed in. Its text is shown once."
+        `It holds no longer than ${isProvided ? "this session of yours" : "the token with which you signed in"}. Its text is shown once.`
       ),
       element("button", { class: "go", name: "decision", value: "create" }, "Make the token")
     )

@@ -25,8 +25,15 @@ const sha256Of = (text: string) =>
     )
   )
 
-const digestOf = (using: NonNullable<typeof CallerToken.Service>) =>
-  Redacted.isRedacted(using) ? sha256Of(Redacted.value(using)) : Effect.succeed(using.sha256)
+/** The bound of what is made with it. A token of the service's own options is not stored, and bounds nothing. */
+const boundOf = Effect.fnUntraced(function* (using: NonNullable<typeof CallerToken.Service>) {
+  if (!Redacted.isRedacted(using) && "session_ends_at" in using) {
+    return { expires_at: using.session_ends_at, isSession: true }
+  }
+  const sha256 = Redacted.isRedacted(using) ? yield* sha256Of(Redacted.value(using)) : using.sha256
+  const stored = yield* AccessTokens.use((tokens) => tokens.find(sha256))
+  return stored && { ...stored, isSession: false }
+})
 
 export const list = serve(
   TokenOperations.list,
@@ -54,7 +61,14 @@ export const create = serve(
     const tokens = yield* AccessTokens
     const random = yield* SecureRandom.SecureRandom
     const using = yield* CallerToken
-    const own = using === undefined ? undefined : yield* tokens.find(yield* digestOf(using))
+    const own = using === undefined ? undefined : yield* boundOf(using)
+    // What an identity provider has said of somebody goes no further in a token.
+    const beyond = by.roles.includes("admin")
+      ? undefined
+      : request.roles.find((role) => !by.roles.includes(role))
+    if (own?.isSession === true && beyond !== undefined) {
+      return yield* new NotEntitled({ principal: by.id, needs: [beyond] })
+    }
     const created_at = yield* Clock.currentTimeMillis
     // It may have been revoked since the request began.
     if (own !== undefined && !isInForce(own, created_at)) return yield* new Unauthorized()

@@ -10,12 +10,18 @@ import { InvalidInput } from "../schema/InvalidInput.ts"
 import { unknownMember } from "../schema/PeerNames.ts"
 import type { Timed } from "../value/Times.ts"
 
-/** The token of the request that asks, if it came over HTTP; of a session of the console its SHA-256 in hex. */
+/**
+ * The token of the request that asks, if it came over HTTP; of a session of the console the SHA-256 of its token in hex, or when it
+ * ends, where an identity provider has signed it in.
+ */
 export const CallerToken: Context.Reference<AskingToken | undefined> = Context.Reference<
   AskingToken | undefined
 >("troupe/operation/CallerToken", { defaultValue: () => undefined })
 
-type AskingToken = Redacted.Redacted | { readonly sha256: string }
+type AskingToken =
+  | Redacted.Redacted
+  | { readonly sha256: string }
+  | { readonly session_ends_at: number }
 
 /** A schema of an object. */
 export type Members = Schema.Top & { readonly fields: Schema.Struct.Fields }

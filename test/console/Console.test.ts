@@ -116,6 +116,29 @@ describe("signing in", () => {
     }
   })
 
+  it("is tried so often from one address, and then told to wait, whatever is tried", async () => {
+    const { troupe } = await opened()
+    try {
+      const of = new PlainBrowser(troupe.url ?? "")
+      const tried = (forwarded: string, token = "wrong") =>
+        of.request("/console/sign-in", {
+          method: "POST",
+          headers: { "x-forwarded-for": forwarded },
+          body: new URLSearchParams({ token })
+        })
+      let answer = await tried("93.184.216.34")
+      for (let n = 0; n < 200 && answer.status === 401; n++) answer = await tried("93.184.216.34")
+      assert.strictEqual(answer.status, 429)
+      assert.match(answer.headers.get("retry-after") ?? "", /^[12]$/)
+      assert.include(await answer.text(), "Too many tries to sign in")
+      // Somebody else is not kept out, and whoever is signed in stays.
+      assert.strictEqual((await tried("93.184.216.35", tokenOf("olga"))).status, 303)
+      assert.strictEqual((await of.get("/console")).status, 200)
+    } finally {
+      await troupe.stop()
+    }
+  })
+
   it("ends with a sign-out, for every copy of the cookie", async () => {
     const of = browser()
     await of.signIn("olga")

@@ -2,9 +2,13 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { Effect, Layer } from "effect"
 import fastify from "fastify"
+import { Principal, Tenant } from "troupe"
 import type { Claims, OpenIdOptions, Options } from "troupe/embed"
+import { feature, Rows, tableRows } from "troupe/feature"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { sessions } from "../../layers/stores/StoredConsoleSessions.ts"
 import { inLongFormPlain } from "../InLongForm.ts"
 import { anna, shop, tenant, tokenOf } from "./ConsoleScene.ts"
 import { httpWith, identityProvider, WanderingBrowser } from "./ProviderScene.ts"
@@ -116,6 +120,10 @@ describe("signing in by a provider", () => {
     const left = await browser.go(`${console_url}/sign-out`, { form_key })
     const [, there = ""] = /http-equiv="refresh" content="0;url=([^"]*)"/.exec(left.text) ?? []
     assert.isTrue(there.startsWith(`${provider.issuer}/session/end?`), left.text)
+    // The provider reads from its own token whom it is about.
+    const [, hint = ""] = /[?;]id_token_hint=([^&]*)/.exec(there) ?? []
+    const said = JSON.parse(Buffer.from(hint.split(".")[1] ?? "", "base64url").toString()) as object
+    assert.deepInclude(said, { sub: "u-olga", iss: provider.issuer })
     assert.strictEqual(browser.cookiesAt(console_url).size, 0)
     assert.include((await copy.go(console_url)).url, "/sign-in")
     const confirm = await browser.go(there.replaceAll("&amp;", "&"))
@@ -139,7 +147,85 @@ describe("signing in by a provider", () => {
   })
 })
 
+/** A session of an admin there, with the key of its forms. */
+const formKeyOf = async (console_url: string, login: string) => {
+  const browser = new WanderingBrowser()
+  const { text } = await browser.signIn(console_url, login)
+  return { browser, form_key: /name="form_key" value="(\w+)"/.exec(text)?.[1] ?? "" }
+}
+
+const root = new Principal({ id: "root", tenant, roles: ["admin"] })
+
+describe("a token that a session of a provider makes", () => {
+  const asked = { decision: "create", name: "mine", days: "365" }
+
+  it("ends with the session at the latest, as those that it makes do", async () => {
+    const { console_url, troupe } = await shopAt(provider, { session_ms: 600_000 })
+    try {
+      const { browser, form_key } = await formKeyOf(console_url, "u-root")
+      const page = await browser.go(`${console_url}/tokens`)
+      assert.include(page.text, "It holds no longer than this session of yours.")
+      const fields = { ...asked, form_key, "role-admin": "yes" }
+      const made = await browser.go(`${console_url}/tokens`, fields)
+      assert.strictEqual(made.status, 201)
+      const [, token = ""] = />(troupe_[0-9a-f]+)</.exec(made.text) ?? []
+      const answer = await fetch(`${troupe.url}/v1/tokens`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+        body: JSON.stringify({ name: "another", roles: ["admin"] })
+      })
+      assert.strictEqual(answer.status, 201)
+      const tokens = await troupe.tokens({}, root)
+      assert.lengthOf(tokens, 2)
+      for (const { created_at, expires_at } of tokens) {
+        assert.isAtMost(expires_at - created_at, 600_000)
+      }
+    } finally {
+      await troupe.stop()
+    }
+  })
+
+  it("has no role that the session has not, unless that is an admin's", async () => {
+    const { console_url, troupe } = await shopAt(
+      provider,
+      { principal: { tenant, roles: { sre: "keeper" } } },
+      { roles: { keeper: { issueTokens: "all", inspect: "all" } } }
+    )
+    try {
+      const { browser, form_key } = await formKeyOf(console_url, "u-olga")
+      const sent = (role: string) =>
+        browser.go(`${console_url}/tokens`, { ...asked, form_key, [`role-${role}`]: "yes" })
+      assert.strictEqual((await sent("operator")).status, 403)
+      assert.strictEqual((await sent("admin")).status, 403)
+      assert.deepStrictEqual(await troupe.tokens({}, root), [])
+      assert.strictEqual((await sent("keeper")).status, 201)
+    } finally {
+      await troupe.stop()
+    }
+  })
+})
+
 describe("a session of a provider", () => {
+  it("keeps the provider's ID token so that only its own cookie opens it", async () => {
+    let driver: Rows["Service"] | undefined
+    const looking = feature({
+      name: "looking",
+      layer: Layer.effectDiscard(Rows.use((rows) => Effect.sync(() => void (driver = rows))))
+    })
+    const { console_url, troupe } = await shopAt(provider, {}, { features: [looking] })
+    try {
+      await formKeyOf(console_url, "u-olga")
+      const rows = tableRows(driver ?? assert.fail("there are no rows"), sessions)
+      const [kept] = await Effect.runPromise(rows.all({ where: { tenant: Tenant.make(tenant) } }))
+      const sealed = kept?.provided?.id_token ?? assert.fail("none is kept")
+      assert.isAbove(sealed.length, 300)
+      const bytes = Buffer.from(sealed, "base64").toString("latin1")
+      for (const text of [sealed, bytes]) assert.notMatch(text, /eyJ|u-olga/)
+    } finally {
+      await troupe.stop()
+    }
+  })
+
   inLongFormPlain(
     "holds over a restart, for its provider alone, and ends with its role",
     async () => {

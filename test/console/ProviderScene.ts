@@ -15,6 +15,7 @@ const accounts: Record<string, Record<string, unknown>> = {
   "u-olga": { groups: ["sre", "lunch"], org: "default", email: "olga@acme.example" },
   "u-vera": { groups: "readers", org: "default" },
   "u-carl": { groups: ["buyers"], org: "default" },
+  "u-root": { groups: "roots", org: "default" },
   "u-nobody": { groups: ["lunch", "constructor", "__proto__"], org: "default" },
   "u-none": { org: "default" },
   "u-far": { groups: ["sre"], org: ["default"] },
@@ -89,7 +90,7 @@ export const httpWith = (issuer: string, more: Partial<OpenIdOptions> = {}) => (
       name: "Acme",
       principal: {
         tenant: "default",
-        roles: { sre: "operator", readers: ["viewer"], buyers: "customer" }
+        roles: { sre: "operator", readers: ["viewer"], buyers: "customer", roots: "admin" }
       },
       ...more
     }

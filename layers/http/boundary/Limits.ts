@@ -5,7 +5,6 @@
 import { getHeapStatistics } from "node:v8"
 import { Context, Effect, Layer, Metric } from "effect"
 import type { Scope } from "effect"
-import { HttpEffect, HttpServerResponse } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
 import type { Problem } from "../../../src/operation/Problem.ts"
 import { makeProblem } from "../../../src/operation/Problem.ts"
@@ -13,8 +12,10 @@ import type { Principal } from "../../../src/principal/Principal.ts"
 import { Counts } from "../../../src/value/Counts.ts"
 import type { HttpSettings } from "./HttpSettings.ts"
 import { HttpSettings as Settings } from "./HttpSettings.ts"
+import { refusedUntil } from "./Problems.ts"
 import { Shares } from "./Shares.ts"
 import type { ShareBounds } from "./Shares.ts"
+import { makeSignInTries } from "./SignInTries.ts"
 import { TokenBuckets } from "./TokenBuckets.ts"
 
 type Limited = Effect.Effect<void, Problem<429>, HttpServerRequest.HttpServerRequest>
@@ -24,6 +25,8 @@ export class Limits extends Context.Service<
   {
     /** Counts an authenticated request. Fails with 429 and the time to wait. */
     request(by: Principal): Limited
+    /** Counts a try to sign in, by its address. Fails with 429 and the time to wait. */
+    readonly signIn: Limited
     /** Counts a message to an agent. Fails with 429 and the time to wait. */
     message(by: Principal): Limited
     /**
@@ -56,15 +59,6 @@ type Shared = <A, E, R>(
 /** The `Retry-After` of a refused event stream. It is not known when another stream ends, so clients try again soon. */
 const place_wait_s = 5
 
-/** The problem, with a `Retry-After` in whole seconds, at least 1. */
-const refused = (seconds: number, name: string, title: string, detail: string) =>
-  Effect.andThen(
-    HttpEffect.appendPreResponseHandler((_, response) =>
-      Effect.succeed(HttpServerResponse.setHeader(response, "retry-after", String(seconds)))
-    ),
-    Effect.fail(makeProblem(429, name, title, detail))
-  )
-
 /** A tenant's name has no space, so that no two owners have the same key. */
 const keysOf = ({ id, tenant }: Principal) => ({
   tenant: `tenant ${tenant}`,
@@ -90,7 +84,7 @@ const makeRate = (what: string, per_minute: Readonly<Record<keyof Keys, number>>
         if (wait_ms === 0) continue
         const seconds = Math.ceil(wait_ms / 1_000)
         const detail = `At most ${per_minute[whom]} ${what} a minute are taken ${whose[whom]}. Try again in ${seconds} s.`
-        return refused(seconds, "too-many-requests", `Too many ${what}`, detail)
+        return refusedUntil(seconds, "too-many-requests", `Too many ${what}`, detail)
       }
       return Effect.void
     })
@@ -121,7 +115,7 @@ const makePlaces = (settings: HttpSettings) => {
     for (const whom of ["principal", "tenant"] as const) {
       if (taken.of(keys[whom]) < bounds[whom]) continue
       const detail = `At most ${bounds[whom]} are open at the same time ${whose[whom]}. Close one first.`
-      return refused(place_wait_s, "too-many-streams", "Too many event streams", detail)
+      return refusedUntil(place_wait_s, "too-many-streams", "Too many event streams", detail)
     }
     if (all < settings.streams_max) return undefined
     const detail = `At most ${settings.streams_max} are open at the same time. Try again later.`
@@ -175,6 +169,7 @@ export const layer: Layer.Layer<Limits> = Layer.effect(
         principal: settings.messages_principal_per_minute,
         tenant: settings.messages_tenant_per_minute
       }),
+      signIn: makeSignInTries(),
       stream: makePlaces(settings),
       page: makeShares(pages),
       body: makeShares(bodies),

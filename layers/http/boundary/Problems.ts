@@ -2,8 +2,8 @@
  * Maps the errors of ports to problems. The texts are composed here from members that are safe to show; a store's own text never
  * leaves the process.
  */
-import { ProblemDetails } from "effect/http"
-import type { HttpServerResponse } from "effect/http"
+import { Effect } from "effect"
+import { HttpEffect, HttpServerResponse, ProblemDetails } from "effect/http"
 import { error_status } from "../../../src/operation/ErrorStatus.ts"
 import type { Described, Problem } from "../../../src/operation/Problem.ts"
 import { makeProblem } from "../../../src/operation/Problem.ts"
@@ -183,3 +183,12 @@ export const respond = (problem: Problem): HttpServerResponse.HttpServerResponse
 /** The problem of a request that the principal may not make, whatever its content. */
 export const forbidden = (detail: string): Problem<403> =>
   makeProblem(403, "forbidden", "Not allowed", detail)
+
+/** Fails with 429 and a `Retry-After` in whole seconds, at least 1. */
+export const refusedUntil = (seconds: number, name: string, title: string, detail: string) =>
+  Effect.andThen(
+    HttpEffect.appendPreResponseHandler((_, response) =>
+      Effect.succeed(HttpServerResponse.setHeader(response, "retry-after", String(seconds)))
+    ),
+    Effect.fail(makeProblem(429, name, title, detail))
+  )

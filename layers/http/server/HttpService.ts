@@ -86,6 +86,7 @@ const pages = (ignoresSlash: boolean) =>
       const services = yield* Effect.context<never>()
       const surface: Surface = {
         admit: limits.request,
+        signIn: limits.signIn,
         message: limits.message,
         share: limits.page,
         stream: Effect.fnUntraced(function* (principal, texts, goesOn) {
