@@ -19,7 +19,8 @@ import { goOnScript } from "./BulkPages.ts"
 import { bulks } from "./BulkRoutes.ts"
 import { followScript } from "./Following.ts"
 import { forking } from "./ForkRoutes.ts"
-import { following, markOfWaiting, waitingNow } from "./FollowRoutes.ts"
+import { followingList, lists } from "./FollowedLists.ts"
+import { following } from "./FollowRoutes.ts"
 import { memories } from "./MemoryRoutes.ts"
 import { nowPage } from "./NowPage.ts"
 import { addressOf } from "./ProviderRoutes.ts"
@@ -52,20 +53,23 @@ import { stylesheet } from "./Stylesheet.ts"
 
 const now = followedPage(
   Effect.fnUntraced(function* (asked: Asked) {
-    const waiting = yield* waitingNow(asked)
-    return nowPage(asked.view, waiting, yield* markOfWaiting(waiting))
+    const waiting = yield* lists.now.find(asked, undefined)
+    const follows = yield* followingList(asked, lists.now, waiting, { page: "" })
+    return nowPage(asked.view, waiting, follows)
   })
 )
 
-const runs = signedPage(
+const runs = followedPage(
   Effect.fnUntraced(function* (asked: Asked) {
-    const query = yield* runQuery(asked)
+    const { after, limit, status } = yield* runQuery(asked)
+    const query = { limit, ...defined({ after, status }) }
     const found = yield* perform(operations.runs, query, asked)
-    return runsPage(asked.view, {
-      ...found,
-      line: apiLine(asked, RunOperations.list, query),
-      ...(query.status === undefined ? undefined : { status: query.status })
-    })
+    const follows =
+      after === undefined
+        ? yield* followingList(asked, lists.runs, found, { page: "/runs", status })
+        : undefined
+    const line = apiLine(asked, RunOperations.list, query)
+    return runsPage(asked.view, { ...found, line, ...defined({ follows, status }) })
   })
 )
 

@@ -11,12 +11,11 @@ import { Counts } from "../../src/value/Counts.ts"
 import { RunId } from "../../src/value/Ids.ts"
 import { newestFollowed } from "../service/MessageEffects.ts"
 import { operations } from "../service/ServiceOperations.ts"
+import { lists, markOf } from "./FollowedLists.ts"
 import { htmxScript } from "./Following.ts"
-import type { Waiting } from "./NowPage.ts"
-import type { Questions } from "./QuestionPages.ts"
 import * as Sessions from "./Sessions.ts"
 import type { Asked, Page, Surface } from "./SignedPages.ts"
-import { decoded, nothingHere, page_max, perform, queryOf, signedPage } from "./SignedPages.ts"
+import { decoded, nothingHere, perform, queryOf, signedPage } from "./SignedPages.ts"
 
 /** In ms. They are few, so that those who know of different events are told at the same moments. */
 const pauses = [500, 1_000, 2_000]
@@ -43,8 +42,7 @@ const pausing = (pause_ms: number, of: string, pages: number) =>
 /** What has happened meanwhile comes in so many parts at most, each so soon, before the page is told. */
 const parts_max = 100
 const part_ms = 50
-/** Lists are looked at once a second for all who follow them in a tenant, and each page is told about every two seconds at most. */
-const look_ms = 1_000
+/** The page of a list is told about every two seconds at most. */
 const list_pause_ms = 1_800
 /** How long a stream that cannot go on stays open, so that its page does not ask again and again. */
 const failed_ms = 5_000
@@ -59,61 +57,23 @@ const streams_session_max = 4
 const news = (id: string | undefined): string =>
   encoder.write({ _tag: "Event", event: "news", id, data: "" })
 
-/** What needs a person, each list with its first part. */
-export const waitingNow = Effect.fnUntraced(function* (asked: Pick<Asked, "view">) {
-  const [found, letters, unhosted] = yield* Effect.all(
-    [
-      perform(operations.approvals, { limit: page_max }, asked),
-      perform(operations.deadLetters, { limit: page_max }, asked),
-      perform(operations.unhosted, {}, asked)
-    ],
-    { concurrency: 3 }
-  )
-  return {
-    questions: found.items,
-    unknown: found.unknown_calls ?? [],
-    letters: letters.items.toReversed(),
-    unhosted: unhosted.items
-  }
-})
-
-const marked = (rows: ReadonlyArray<unknown>) =>
-  Effect.map(Sessions.sha256(JSON.stringify(rows)), (digest) => digest.slice(0, 16))
-
-/** Stands for what a page shows of them: others have another mark. */
-export const markOfWaiting = ({ letters, questions, unhosted, unknown }: Waiting) =>
-  marked([
-    questions.map(({ id }) => id),
-    unknown.map(({ call, run_id }) => [run_id, call]),
-    letters.map(({ event_id }) => event_id),
-    unhosted.map(({ agent, count }) => [agent, count])
-  ])
-
-/** The same of questions. */
-export const markOfQuestions = ({ items }: Questions) => marked(items.map(({ id }) => id))
-
-const lists = {
-  now: (asked: Pick<Asked, "view">) => Effect.flatMap(waitingNow(asked), markOfWaiting),
-  inbox: (asked: Pick<Asked, "view">) =>
-    Effect.flatMap(perform(operations.approvals, { limit: page_max }, asked), markOfQuestions)
-} as const
-
 /** Looks at something once in a while, for all who ask for it by the same key. */
 const makeLooks = () => {
   const looks = new Map<string, { readonly until: number; readonly look: Effect.Effect<unknown> }>()
-  return Effect.fnUntraced(function* <A, R>(key: string, look: Effect.Effect<A, never, R>) {
+  return Effect.fnUntraced(function* <A, R>(
+    key: string,
+    every_ms: number,
+    look: Effect.Effect<A, never, R>
+  ) {
     const now = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
-    for (const [old, { until }] of looks) {
-      if (until > now) break
-      looks.delete(old)
-    }
+    for (const [old, { until }] of looks) if (until <= now) looks.delete(old)
     const known = looks.get(key)
     if (known !== undefined) return yield* known.look as Effect.Effect<A>
     // Who goes away ends it for nobody else.
     const once = yield* Effect.cached(
       Effect.uninterruptible(Effect.provideContext(look, yield* Effect.context<R>()))
     )
-    looks.set(key, { until: now + look_ms, look: once })
+    looks.set(key, { until: now + every_ms, look: once })
     return yield* once
   })
 }
@@ -130,11 +90,14 @@ const listNews = Effect.fnUntraced(function* (
   asked: Asked,
   given: unknown
 ) {
-  const { after, of } = yield* decoded(ListCursor, given, nothingHere)
+  const { after, of, status } = yield* decoded(ListCursor, given, nothingHere)
   const { principal } = asked.view
-  const mark = Effect.orElseSucceed(surface.share(principal, lists[of](asked)), () => undefined)
+  const list = lists[of] as (typeof lists)["runs"]
+  const found = Effect.flatMap(list.find(asked, status), (found) => markOf(list, found))
+  const mark = Effect.orElseSucceed(surface.share(principal, found), () => undefined)
   const services = yield* Effect.context<Effect.Services<typeof mark>>()
-  const look = looks(`${of} ${principal.tenant}`, Effect.provideContext(mark, services))
+  const key = `${of} ${status ?? ""} ${principal.tenant}`
+  const look = looks(key, list.every_ms, Effect.provideContext(mark, services))
   let last = after
   let pause: Effect.Effect<void> = Effect.void
   const next = Effect.gen(function* () {
@@ -146,7 +109,7 @@ const listNews = Effect.fnUntraced(function* (
         last = mark
         return news(mark)
       }
-      yield* Effect.sleep(look_ms)
+      yield* Effect.sleep(list.every_ms)
     }
   })
   return Stream.fromEffectRepeat(next)
@@ -185,7 +148,8 @@ const newsOf = (run: RunId, feed: Feed, open: Counts): Pull.Pull<readonly [strin
 }
 
 const ListCursor = Schema.Struct({
-  of: Schema.Literals(["now", "inbox"]),
+  of: Schema.Literals(Object.keys(lists) as ReadonlyArray<keyof typeof lists>),
+  status: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(40))),
   after: Schema.optionalKey(Schema.String)
 })
 
@@ -242,7 +206,7 @@ const follow = (surface: Surface) => {
     Effect.fnUntraced(function* (asked: Asked) {
       const { request, session, view } = asked
       yield* place(open, session)
-      const query = queryOf(asked, ["run", "of", "after"])
+      const query = queryOf(asked, ["run", "of", "status", "after"])
       const last = request.headers["last-event-id"]
       const given = last === undefined ? query : { ...query, after: last }
       const texts = yield* "run" in given

@@ -98,9 +98,42 @@ document.addEventListener("htmx-before-swap", (event) => {
   if (!task || task.target !== content()) return
   const typed = [...content().querySelectorAll("input, textarea")].filter(isTyped)
   const isKept = ({ name }) => task.fragment.querySelector('[name="' + name + '"]')
-  if (task.fragment.firstElementChild && typed.every(isKept)) return
+  if (task.fragment.firstElementChild && typed.every(isKept)) {
+    held = anchor()
+    return
+  }
   event.preventDefault()
   say("This has changed meanwhile, and what you typed has no place any more. Load the page again to see it.")
+})
+// What is under the cursor, focused, or on top of a page that was scrolled stays where it is, whatever comes or goes above it.
+let held
+let spare = 0
+const anchor = () => {
+  const focused = content().contains(document.activeElement) && document.activeElement.closest("[id]")
+  const seen = scrollY > 0 ? [...content().querySelectorAll("tr[id], [id] > a, li[id]")].map((each) => each.closest("[id]")) : []
+  const found =
+    [...content().querySelectorAll("[id]:hover")].pop() ||
+    (focused !== content() && focused) ||
+    seen.find((each) => each.getBoundingClientRect().top >= 0)
+  return found && { id: found.id, top: found.getBoundingClientRect().top }
+}
+const leave = (px) => document.documentElement.style.setProperty("--spare", (spare = Math.max(0, px)) + "px")
+document.addEventListener("htmx-after-swap", () => {
+  if (!content()) return
+  const root = document.documentElement
+  const now = held && document.getElementById(held.id)
+  if (!held) {
+    leave(0)
+    document.body.style.minHeight = ""
+  } else if (now) {
+    const moved = () => now.getBoundingClientRect().top - held.top
+    // There is nothing above the page to scroll to, so room is made there.
+    if (scrollY + moved() < 0 || spare > 0) leave(spare - scrollY - moved())
+    const missing = scrollY + moved() - (root.scrollHeight - innerHeight)
+    if (missing > 0) document.body.style.minHeight = root.scrollHeight + missing + "px"
+    scrollBy({ top: moved(), behavior: "instant" })
+  }
+  held = undefined
 })
 `
 

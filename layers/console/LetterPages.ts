@@ -2,6 +2,7 @@
 import type { DeadLetter, DeadLetterStatus } from "../../src/delivery/OutboxMessage.ts"
 import { cutText } from "../../src/value/CutText.ts"
 import { bulkLink } from "./BulkPages.ts"
+import type { Following } from "./Following.ts"
 import type { Child, Html } from "./Html.ts"
 import { element } from "./Html.ts"
 import { jsonBlock } from "./QuestionPages.ts"
@@ -15,6 +16,8 @@ export interface Letters {
   readonly items: ReadonlyArray<DeadLetter>
   readonly next_after?: string | undefined
   readonly status: DeadLetterStatus
+  /** Undefined = it is not the first page, which alone is followed. */
+  readonly follows: Following | undefined
 }
 
 const words = {
@@ -49,7 +52,7 @@ const lastError = ({ failures }: DeadLetter): string => failures.at(-1)?.error ?
 const letterRow = (view: View, letter: DeadLetter) =>
   element(
     "tr",
-    {},
+    { id: `letter-${letter.event_id}` },
     element(
       "td",
       {},
@@ -79,11 +82,16 @@ const title = "Dead letters"
 const current = "/dead-letters"
 
 /** Letters of one status, newest first. */
-export const lettersPage = (view: View, { items, next_after, status }: Letters): Html => {
+export const lettersPage = (view: View, { follows, items, next_after, status }: Letters): Html => {
   const more = new URLSearchParams({ status, after: next_after ?? "" })
   return page(
     view,
-    { title, current, aside: bulkLink(view, "letters", "Send many again, or give them up …") },
+    {
+      title,
+      current,
+      aside: bulkLink(view, "letters", "Send many again, or give them up …"),
+      follows
+    },
     filters(view, status),
     items.length === 0
       ? emptyList(...nothing[status])

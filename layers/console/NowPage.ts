@@ -3,6 +3,7 @@ import type { Approval } from "../../src/approval/Approval.ts"
 import type { DeadLetter } from "../../src/delivery/OutboxMessage.ts"
 import type { UnhostedWork } from "../../src/run/RunItem.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
+import type { Following } from "./Following.ts"
 import type { Child, Html } from "./Html.ts"
 import { element } from "./Html.ts"
 import type { View } from "./Shell.ts"
@@ -35,11 +36,11 @@ const row = (id: string, ...content: ReadonlyArray<Child>) =>
     content.map((each) => element("td", {}, each))
   )
 
-/** What needs a person now. `mark`: stands for it, for whoever follows the page. */
+/** What needs a person now. */
 export const nowPage = (
   view: View,
   { letters, questions, unhosted, unknown }: Waiting,
-  mark: string
+  follows: Following
 ): Html => {
   const { now, path } = view
   const isCalm = letters.length + questions.length + unhosted.length + unknown.length === 0
@@ -48,7 +49,7 @@ export const nowPage = (
     {
       title: "Now",
       current: "",
-      follows: { page: path, news: `${path}/live?of=now&after=${mark}` }
+      follows
     },
     isCalm &&
       emptyList(

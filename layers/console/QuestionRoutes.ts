@@ -12,7 +12,7 @@ import { operations } from "../service/ServiceOperations.ts"
 import { apiLine } from "./ApiLine.ts"
 import { argumentParts, argumentsIn, fieldsIn } from "./ArgumentFields.ts"
 import type { ArgumentEditor } from "./ArgumentForm.ts"
-import { markOfQuestions } from "./FollowRoutes.ts"
+import { lists, markOf } from "./FollowedLists.ts"
 import { changePage, editedJson, inboxPage, questionPage } from "./QuestionPages.ts"
 import type { Rejected } from "./Shell.ts"
 import type { Asked, Page, Surface } from "./SignedPages.ts"
@@ -39,7 +39,7 @@ const questionsOf = (asked: Asked) =>
 const followedQuestions = Effect.fnUntraced(function* (asked: Asked) {
   const questions = yield* questionsOf(asked)
   if (Object.hasOwn(queryOf(asked, ["after"]), "after")) return questions
-  return { ...questions, mark: yield* markOfQuestions(questions) }
+  return { ...questions, mark: yield* markOf(lists.inbox, questions) }
 })
 
 const inbox = followedPage((asked) =>

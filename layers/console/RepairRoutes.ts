@@ -8,7 +8,9 @@ import type { Settlement } from "../../src/run/UnknownCall.ts"
 import { bounds_result, readJson } from "../../src/value/BoundedJson.ts"
 import type { MessageId } from "../../src/value/Ids.ts"
 import { CallId } from "../../src/value/Ids.ts"
+import { defined } from "../../src/value/PlainObject.ts"
 import { operations } from "../service/ServiceOperations.ts"
+import { followingList, lists } from "./FollowedLists.ts"
 import { letterPage, lettersPage } from "./LetterPages.ts"
 import type { Rejected } from "./Shell.ts"
 import type { Asked, Page, Surface } from "./SignedPages.ts"
@@ -17,6 +19,7 @@ import {
   decoded,
   doneOr,
   events_max,
+  followedPage,
   nothingHere,
   page_max,
   perform,
@@ -30,8 +33,12 @@ import { unknownOfRunPage, unknownPage } from "./UnknownPages.ts"
 const unknownCalls = (asked: Asked) =>
   Effect.map(perform(operations.unknown, {}, asked), ({ items }) => items)
 
-const unknown = signedPage((asked) =>
-  Effect.map(unknownCalls(asked), (calls) => unknownPage(asked.view, calls))
+const unknown = followedPage(
+  Effect.fnUntraced(function* (asked: Asked) {
+    const found = yield* perform(operations.unknown, {}, asked)
+    const follows = yield* followingList(asked, lists.unknown, found, { page: "/unknown" })
+    return unknownPage(asked.view, found.items, follows)
+  })
 )
 
 const unknownWith = Effect.fnUntraced(function* (
@@ -91,9 +98,9 @@ const settle = (surface: Surface) =>
     })
   )(surface)
 
-const letters = signedPage(
+const letters = followedPage(
   Effect.fnUntraced(function* (asked: Asked) {
-    const query = yield* decoded(
+    const { after, status } = yield* decoded(
       Schema.Struct({
         after: DeadLetterOperations.list.query.fields.after,
         status: DeadLetterOperations.list.query.fields.status
@@ -102,15 +109,19 @@ const letters = signedPage(
       nothingHere
     )
     // One more tells whether there is a next page.
-    const { items } = yield* perform(
+    const found = yield* perform(
       operations.deadLetters,
-      { ...query, limit: page_max + 1 },
+      { ...defined({ after, status }), limit: page_max + 1 },
       asked
     )
+    const { items } = found
     const shown = items.slice(0, page_max)
+    const page = { page: "/dead-letters", status }
     return lettersPage(asked.view, {
       items: shown,
-      status: query.status ?? "dead",
+      follows:
+        after === undefined ? yield* followingList(asked, lists.letters, found, page) : undefined,
+      status: status ?? "dead",
       next_after: items.length > page_max ? shown.at(-1)?.event_id : undefined
     })
   })

@@ -8,6 +8,7 @@ import { apiPart } from "./ApiLine.ts"
 import { bulkLink } from "./BulkPages.ts"
 import { callTable, reasonedCalls } from "./CallReasons.ts"
 import { eventGist } from "./EventGist.ts"
+import type { Following } from "./Following.ts"
 import type { Child, Html, ShownJson } from "./Html.ts"
 import { boundedJson, element } from "./Html.ts"
 import { spansOf } from "./WorkSpans.ts"
@@ -21,6 +22,8 @@ export interface Runs {
   readonly items: ReadonlyArray<RunItem>
   readonly next_after?: string
   readonly status?: string
+  /** Absent = it is not the first page, which alone is followed. */
+  readonly follows?: Following
   /** What asks the API for them. */
   readonly line: string
 }
@@ -60,7 +63,7 @@ const runRow = (
 ) =>
   element(
     "tr",
-    {},
+    { id: `run-${id}` },
     element("td", {}, element("a", { href: `${view.path}/runs/${id}` }, shortId(id))),
     element("td", {}, handed_to === undefined ? agent : `${agent} › ${handed_to}`),
     element(
@@ -75,13 +78,13 @@ const runRow = (
   )
 
 /** Runs, newest first. */
-export const runsPage = (view: View, { items, line, next_after, status }: Runs): Html => {
+export const runsPage = (view: View, { follows, items, line, next_after, status }: Runs): Html => {
   const more = new URLSearchParams(next_after === undefined ? {} : { after: next_after })
   if (status !== undefined) more.set("status", status)
   const chosen = status === undefined ? "" : `?status=${status}`
   return page(
     view,
-    { title: "Runs", current: "/runs", aside: bulkLink(view, "runs", "Cancel many …") },
+    { title: "Runs", current: "/runs", aside: bulkLink(view, "runs", "Cancel many …"), follows },
     filters(view, status),
     items.length === 0
       ? emptyList("There is no such run.", "A message to an agent begins one.")

@@ -5,6 +5,7 @@ import type * as StandingOperations from "../../src/operation/StandingOperations
 import { cutText } from "../../src/value/CutText.ts"
 import { apiPart } from "./ApiLine.ts"
 import { behindChart, chartLegend, columnChart } from "./Charts.ts"
+import type { Following } from "./Following.ts"
 import type { Child, Html } from "./Html.ts"
 import { element } from "./Html.ts"
 import { listPage } from "./ListPage.ts"
@@ -122,13 +123,19 @@ const runsPart = (view: View, found: Processes): Html => {
   )
 }
 
+/** What a page follows, and what asks the API for what it shows. */
+interface Followed {
+  readonly follows: Following
+  readonly line: string
+}
+
 /** Who works on runs, and what waits. */
-export const processesPage = (view: View, found: Processes, line: string): Html => {
+export const processesPage = (view: View, found: Processes, { follows, line }: Followed): Html => {
   const { now } = view
   const { outbox, owners, queue, workers } = found
   return page(
     view,
-    { title: "Processes", current: "/processes" },
+    { title: "Processes", current: "/processes", follows },
     runsPart(view, found),
     part(
       "Owners",
@@ -261,7 +268,7 @@ const deliveryRow = ({ now, path }: View, each: Deliveries[number]): Html => {
 }
 
 /** What is delivered, by topic: channels, webhooks, and what features deliver. */
-export const channelsPage = (view: View, items: Deliveries, line: string): Html =>
+export const channelsPage = (view: View, items: Deliveries, followed: Followed): Html =>
   listPage(view, {
     title: "Channels",
     current: "/channels",
@@ -272,7 +279,7 @@ export const channelsPage = (view: View, items: Deliveries, line: string): Html 
       "Nothing is delivered here.",
       "Channels, webhooks and what features deliver would stand here, with what waits."
     ],
-    line
+    ...followed
   })
 
 const settingText = ({ name, value }: Settings[number]): string => {

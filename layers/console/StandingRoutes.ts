@@ -3,14 +3,18 @@ import { Effect } from "effect"
 import * as StandingOperations from "../../src/operation/StandingOperations.ts"
 import { operations } from "../service/ServiceOperations.ts"
 import { apiLine } from "./ApiLine.ts"
-import type { Page } from "./SignedPages.ts"
-import { perform, signedPage } from "./SignedPages.ts"
+import { followingList, lists } from "./FollowedLists.ts"
+import type { Asked, Page } from "./SignedPages.ts"
+import { followedPage, perform, signedPage } from "./SignedPages.ts"
 import { channelsPage, checksPage, processesPage, settingsPage } from "./StandingPages.ts"
 
-const processes = signedPage((asked) =>
-  Effect.map(perform(operations.processes, {}, asked), (found) =>
-    processesPage(asked.view, found, apiLine(asked, StandingOperations.processes, {}))
-  )
+const processes = followedPage(
+  Effect.fnUntraced(function* (asked: Asked) {
+    const found = yield* perform(operations.processes, {}, asked)
+    const follows = yield* followingList(asked, lists.processes, found, { page: "/processes" })
+    const line = apiLine(asked, StandingOperations.processes, {})
+    return processesPage(asked.view, found, { follows, line })
+  })
 )
 
 const checks = signedPage((asked) =>
@@ -19,10 +23,13 @@ const checks = signedPage((asked) =>
   )
 )
 
-const channels = signedPage((asked) =>
-  Effect.map(perform(operations.deliveries, {}, asked), ({ items }) =>
-    channelsPage(asked.view, items, apiLine(asked, StandingOperations.deliveries, {}))
-  )
+const channels = followedPage(
+  Effect.fnUntraced(function* (asked: Asked) {
+    const found = yield* perform(operations.deliveries, {}, asked)
+    const follows = yield* followingList(asked, lists.channels, found, { page: "/channels" })
+    const line = apiLine(asked, StandingOperations.deliveries, {})
+    return channelsPage(asked.view, found.items, { follows, line })
+  })
 )
 
 const settings = signedPage((asked) =>

@@ -41,7 +41,7 @@ nav > a:hover { background: var(--line); color: var(--ink); text-decoration: non
 nav > a[aria-current] { background: var(--raised); color: var(--ink); font-weight: 550; box-shadow: 0 0 0 1px var(--line) }
 nav h2 { font-size: 12px; color: var(--quiet); padding: 16px 8px 4px }
 nav .who { margin-top: auto; padding: 8px; display: grid; gap: 4px; overflow-wrap: anywhere }
-main { padding: 24px 40px 40px; max-width: 1240px; width: 100% }
+html { overflow-anchor: none } main { padding: 24px 40px 40px; max-width: 1240px; width: 100% } header.page { padding-top: var(--spare, 0) }
 .stack .facts { margin: 0 } .stack { display: grid; gap: 16px; grid-template-columns: minmax(0, 1fr) }
 h1 { font-size: 20px; font-weight: 620; letter-spacing: -.015em; overflow-wrap: anywhere }
 h2 { font-size: 16px; font-weight: 620; overflow-wrap: anywhere } h3 { font-size: 12px; font-weight: 600; color: var(--quiet); margin-bottom: 8px }

@@ -7,6 +7,7 @@ import type {
 import { fileText } from "../../src/conversation/Part.ts"
 import type { RunSummary } from "../../src/operation/RunSummary.ts"
 import { truncateUnits } from "../../src/value/CutText.ts"
+import type { Following } from "./Following.ts"
 import type { Child, Html } from "./Html.ts"
 import { element } from "./Html.ts"
 import { memoryHref } from "./MemoryPages.ts"
@@ -27,6 +28,8 @@ export interface Talks extends Sending {
   readonly items: ReadonlyArray<ConversationItem>
   readonly next_after?: string | undefined
   readonly search?: string | undefined
+  /** Undefined = it is not the first page of all, which alone is followed. */
+  readonly follows: Following | undefined
   /** Whom whoever looks may talk to. */
   readonly agents: ReadonlyArray<string>
 }
@@ -108,7 +111,7 @@ const talkRow = (view: View, item: ConversationItem) => {
   const { active_at, address, begun_by, id, initiated_by, last_message, status, title } = item
   return element(
     "tr",
-    {},
+    { id: `conversation-${id}` },
     element("td", { class: "wide" }, element("a", { href: addressOf(view, item) }, title ?? id)),
     element(
       "td",
@@ -127,14 +130,14 @@ const talkRow = (view: View, item: ConversationItem) => {
 
 /** Conversations, those that were active last first. */
 export const talksPage = (view: View, talks: Talks): Html => {
-  const { items, next_after, search } = talks
+  const { follows, items, next_after, search } = talks
   const more = new URLSearchParams({
     ...(search !== undefined && { search }),
     after: next_after ?? ""
   })
   return page(
     view,
-    { title: "Conversations", current },
+    { title: "Conversations", current, follows },
     searchForm(view, search),
     newConversation(view, talks),
     items.length === 0

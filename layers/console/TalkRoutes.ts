@@ -12,6 +12,7 @@ import type { ConversationId } from "../../src/value/Ids.ts"
 import { AgentName } from "../../src/value/Ids.ts"
 import { recipient } from "../service/MessageEffects.ts"
 import { operations } from "../service/ServiceOperations.ts"
+import { followingList, lists } from "./FollowedLists.ts"
 import type { Rejected } from "./Shell.ts"
 import { may } from "./Shell.ts"
 import type { Asked, Page, Surface } from "./SignedPages.ts"
@@ -19,6 +20,7 @@ import {
   againWith,
   decoded,
   doneOr,
+  followedPage,
   nothingHere,
   page_max,
   perform,
@@ -50,17 +52,21 @@ const talksWith = Effect.fnUntraced(function* (asked: Asked, rejected?: Rejected
     ...(search === undefined ? undefined : { search })
   }
   const found = yield* perform(operations.conversations, { ...query, limit: page_max }, asked)
+  const isFirst = after === undefined && search === undefined && rejected === undefined
   const agents = may(asked.view, "send") ? (yield* perform(operations.agents, {}, asked)).items : []
   return talksPage(asked.view, {
     ...found,
     search,
     agents: agents.map(({ name }) => name),
     message_key: yield* newKey,
-    rejected
+    rejected,
+    follows: isFirst
+      ? yield* followingList(asked, lists.conversations, found, { page: "/conversations" })
+      : undefined
   })
 })
 
-const talks = signedPage((asked) => talksWith(asked))
+const talks = followedPage((asked) => talksWith(asked))
 
 const talkId = ({ params }: Asked) =>
   Effect.map(decoded(ConversationOperations.get.params, params, nothingHere), ({ id }) => id)

@@ -4,6 +4,7 @@ import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
 import { causalChain } from "./CausalChain.ts"
 import { bulkLink } from "./BulkPages.ts"
+import type { Following } from "./Following.ts"
 import type { Child, Html } from "./Html.ts"
 import { element } from "./Html.ts"
 import { argumentsOf } from "./QuestionPages.ts"
@@ -21,6 +22,7 @@ const listed = (view: View, each: UnknownCall, open?: string) =>
   element(
     "a",
     {
+      id: `call-${each.run_id}-${each.call}`,
       href: `${view.path}/unknown/${each.run_id}`,
       "aria-current": each.run_id === open ? "true" : undefined
     },
@@ -60,10 +62,10 @@ const heading = (view: View, { length }: Calls) => ({
 })
 
 /** All of them, with none open. */
-export const unknownPage = (view: View, calls: Calls): Html =>
+export const unknownPage = (view: View, calls: Calls, follows: Following): Html =>
   page(
     view,
-    heading(view, calls),
+    { ...heading(view, calls), follows },
     calls.length === 0
       ? emptyList(
           "Every call has an outcome.",

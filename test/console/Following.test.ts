@@ -3,11 +3,22 @@ import { once } from "node:events"
 import type { AddressInfo, Socket } from "node:net"
 import { connect, createServer } from "node:net"
 import { Schema } from "effect"
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { afterAll, assert, beforeAll, describe, it, vi } from "vitest"
 import { agent, tool } from "troupe"
 import { start } from "troupe/embed"
 import { call, scripted, text } from "troupe/testing"
-import { alive, anna, http, PlainBrowser, reading, shop, signedIn } from "./ConsoleScene.ts"
+import {
+  alive,
+  anna,
+  bank,
+  http,
+  letterId,
+  PlainBrowser,
+  postOffice,
+  reading,
+  shop,
+  signedIn
+} from "./ConsoleScene.ts"
 
 const look = tool(
   {
@@ -97,7 +108,52 @@ describe("what pages follow", () => {
       assert.notInclude(await elsewhere.beats(4), "news")
       await elsewhere.leave()
     }
-    assert.strictEqual((await follow(olga, "of=runs")).status, 404)
+    assert.strictEqual((await follow(olga, "of=tools")).status, 404)
+    assert.strictEqual((await follow(olga, `of=runs&status=${"x".repeat(41)}`)).status, 404)
+  })
+
+  it("tells of the other lists when what they show is another one", async () => {
+    const quick = { http: { ...http, settings: { heartbeat_ms: 400 } } }
+    const calls = await bank(quick)
+    const office = await postOffice([{ order: 1 }, { order: 2 }], quick)
+    const settled = async () =>
+      void (await office.troupe.discardDeadLetter(letterId(0), "no", anna))
+    const unread = async () => assert.lengthOf(await office.troupe.deadLetters({}, anna), 2)
+    try {
+      await vi.waitFor(unread, 10_000)
+      for (const [of, path, act] of [
+        [troupe, "/runs", asked],
+        [troupe, "/runs?status=awaiting_approval", asked],
+        [troupe, "/conversations", asked],
+        [troupe, "/processes", asked],
+        [calls.troupe, "/unknown", () => calls.ask("invoice-1")],
+        [office.troupe, "/dead-letters", settled],
+        [office.troupe, "/channels", () => office.troupe.discardDeadLetter(letterId(1), "no", anna)]
+      ] as const) {
+        const olga = await signedIn(of, "olga")
+        const { text } = await olga.get(`/console${path}`)
+        const [, given = assert.fail(`${path} does not follow`)] =
+          /hx-sse-connect="\/console\/live\?([^"]+)"/.exec(text) ?? []
+        const before = given.replaceAll("&amp;", "&")
+        assert.include(text, `hx-get="/console${path}"`)
+        const stream = reading(await follow(olga, before))
+        assert.notInclude(await stream.beats(3), "news", path)
+        await act()
+        await stream.until("event: news\n")
+        await stream.leave()
+      }
+      const olga = await signedIn(troupe, "olga")
+      // A page behind the first one stays, and so does what was searched.
+      const { run } = await asked()
+      for (const path of [`/runs?after=${run}`, "/conversations?search=order"]) {
+        const page = await olga.get(`/console${path}`)
+        assert.strictEqual(page.status, 200)
+        assert.notInclude(page.text, "hx-sse-connect", path)
+      }
+    } finally {
+      await calls.troupe.stop()
+      await office.troupe.stop()
+    }
   })
 
   it("tells of many events at once, at most twice a second", async () => {

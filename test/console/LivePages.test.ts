@@ -150,6 +150,71 @@ describe("lists that are followed", () => {
     })
   )
 
+  inBrowser("show what comes and goes, and move nothing that is under the cursor", () =>
+    at(quick, async ({ ask, base, troupe }) => {
+      const first = await ask()
+      const second = await ask()
+      const { close, complaints, page } = await opened(base)
+      await signIn(page, "olga")
+      await page.goto("/console/runs")
+      await isLive(page)
+      const row = page.locator(`#run-${first.run}`)
+      const topOf = async () =>
+        Math.round((await row.boundingBox())?.y ?? assert.fail("it is gone"))
+      await row.hover()
+      const top = await topOf()
+      const third = await ask()
+      await page.locator(`#run-${third.run}`).waitFor({ state: "attached" })
+      assert.strictEqual(await topOf(), top)
+      // It is in front of it, where one scrolls to.
+      const order = await page.locator("tr[id]").evaluateAll((all) => all.map(({ id }) => id))
+      assert.deepStrictEqual(
+        order,
+        [third, second, first].map(({ run }) => `run-${run}`)
+      )
+      await troupe.decide(third.id, { decision: "deny", reason: "no" }, anna)
+      await page.locator(`#run-${third.run}`).getByText("complete").waitFor({ state: "attached" })
+      assert.strictEqual(await topOf(), top)
+      // What goes away above the cursor leaves its place empty.
+      await page.goto("/console/runs?status=awaiting_approval")
+      await isLive(page)
+      await row.hover()
+      const below = await topOf()
+      await troupe.decide(second.id, { decision: "deny", reason: "no" }, anna)
+      await page.locator(`#run-${second.run}`).waitFor({ state: "detached" })
+      assert.strictEqual(await topOf(), below)
+      // Without a cursor there the page is as it would be loaded.
+      await page.mouse.move(1, 1)
+      const fourth = await ask()
+      await page.locator(`#run-${fourth.run}`).waitFor()
+      assert.strictEqual(await page.evaluate("scrollY"), 0)
+      assert.isBelow(Math.abs((await topOf()) - below), 3)
+      assert.deepStrictEqual(complaints, [])
+      await close()
+    })
+  )
+
+  inBrowser("keep what is chosen and typed for a new conversation", () =>
+    at(quick, async ({ ask, base }) => {
+      const { close, complaints, page } = await opened(base)
+      await signIn(page, "olga")
+      await page.goto("/console/conversations")
+      await isLive(page)
+      await page.getByText("New conversation …").click()
+      const agent = page.getByLabel("Agent")
+      await agent.selectOption("refunds")
+      await page.getByLabel("What do you want to say?").fill("settle order-1003")
+      await ask()
+      await page.locator("tr[id]").waitFor()
+      assert.strictEqual(await agent.inputValue(), "refunds")
+      await page.getByRole("button", { name: "Send" }).click()
+      await page.locator(".said", { hasText: "settle order-1003" }).waitFor()
+      assert.include(await page.content(), "refunds")
+      assert.deepStrictEqual(complaints, [])
+      await close()
+    })
+  )
+
   inBrowser("are not all: a conversation shows its answer, and keeps a message that is typed", () =>
     at(quick, async ({ ask, base, troupe }) => {
       const { id, run } = await ask()
