@@ -52,9 +52,9 @@ const modules_of_effect: Plugin = {
   }
 }
 
-/** Whether a module needs no other one of ours, but for its types and an estimate of one function. */
+/** Whether a module needs no other one of ours, but for its types and estimates of one function. */
 const standsAlone = (path: string): boolean =>
-  !/^(?:import|export) (?!type)[^;"]*? from "\.(?!.*\/TokenEstimate)/m.test(
+  !/^(?:import|export) (?!type)[^;"]*? from "\.(?!.*\/(?:TextVector|TokenEstimate))/m.test(
     readFileSync(path, "utf8")
   )
 

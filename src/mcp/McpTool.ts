@@ -8,6 +8,7 @@ import type { Json } from "../value/Canonical.ts"
 import { canonical } from "../value/Canonical.ts"
 import { sanitiseText, sanitiseTexts } from "../tool/Sanitise.ts"
 import type { SideEffects } from "../tool/SideEffects.ts"
+import { effectsOfHints } from "../tool/SideEffects.ts"
 
 const JsonObject = Schema.Record(Schema.String, Schema.Json)
 
@@ -55,15 +56,11 @@ export const toolName = (name: string): string =>
 const hint = (definition: McpDefinition, name: string): unknown => definition.annotations?.[name]
 
 /**
- * The side effects that a definition's hints claim: `read` if the tool is read-only and not destructive, `write` if it is not
- * read-only and its world is closed, `external` in all other cases. A claim of idempotency never causes a lost call to be sent
- * again: only an operator's declaration does.
+ * The side effects that a definition's hints claim. A claim of idempotency never causes a lost call to be sent again: only an
+ * operator's declaration does.
  */
-export const claimedEffects = (definition: McpDefinition): SideEffects => {
-  const readOnly = hint(definition, "readOnlyHint")
-  if (readOnly === true && hint(definition, "destructiveHint") !== true) return "read"
-  return readOnly === false && hint(definition, "openWorldHint") === false ? "write" : "external"
-}
+export const claimedEffects = ({ annotations }: McpDefinition): SideEffects =>
+  effectsOfHints(annotations ?? {})
 
 /** Matches characters that a person cannot see: control characters, direction marks, zero-width characters and tags. */
 const unseen =

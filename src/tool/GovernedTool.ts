@@ -10,8 +10,8 @@
  * }))
  * ```
  */
-import { Cause, Effect, Exit } from "effect"
-import type { Context, Schema } from "effect"
+import { Cause, Effect, Exit, Schema } from "effect"
+import type { Context } from "effect"
 import * as Tool from "effect/ai/Tool"
 import type { Toolkit } from "effect/ai"
 import { truncateUnits } from "../value/CutText.ts"
@@ -29,6 +29,9 @@ import type { MisdeclaredTool } from "./MisdeclaredTool.ts"
 import { misdeclared } from "./MisdeclaredTool.ts"
 import type { ContextReader } from "../run/RunContext.ts"
 import type { InputCodec, OutputCodec } from "./ToolCodec.ts"
+import { outputCodec } from "./ToolCodec.ts"
+import { approvalOfTool } from "./ToolkitHints.ts"
+import { withModelOutput } from "./ToolkitOutput.ts"
 import { refusalText } from "../schema/SchemaIssues.ts"
 import { toolKeyOf } from "./ToolSpec.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
@@ -340,37 +343,64 @@ type Fails<Tools extends Record<string, Tool.Any>> = {
   readonly [Name in keyof Tools]: Tool.Failure<Tools[Name]> extends ToolError ? Tools[Name] : never
 }
 
-const governed = Effect.fnUntraced(function* (
+/** The handler of a tool, with the services that it was built with. */
+export interface ToolkitBody {
+  readonly handler: EffectHandler
+  readonly context: Context.Context<never>
+}
+
+/** The handler that the context of a toolkit's layer has for a tool. */
+export const handlerIn = (
+  { mapUnsafe }: Context.Context<never>,
+  { id }: Tool.Any
+): ToolkitBody | undefined => mapUnsafe.get(id) as Tool.Handler<string> | undefined
+
+/** Joins a tool and what governs it. What its `needsApproval` says holds unless the governance says something else. */
+export const bindToolkitTool = Effect.fnUntraced(function* (
   tool: Tool.Any,
-  governed_by: FamilyGovernance | undefined,
-  entry: Tool.Handler<string> | undefined
-) {
-  const { name } = tool
-  if (governed_by === undefined) {
-    const fix = "Say at least its namespace and side_effects"
-    return yield* misdeclared(name, "governance", "nothing governs it", fix)
+  { precondition, ...governance }: FamilyGovernance,
+  body: ToolkitBody | undefined
+): Effect.fn.Return<GovernedTool, MisdeclaredTool> {
+  const { name, toModelOutput } = tool
+  if (Tool.isProviderDefined(tool)) {
+    const problem = "the model's provider runs it, past every gate of this service"
+    const fix = "Leave it out of the toolkit, and name it in `provider_tools` of the agent"
+    return yield* misdeclared(name, "tool", problem, fix)
   }
-  if (entry === undefined) {
+  if (body === undefined) {
     const fix = "Add it to the handlers of its toolkit"
     return yield* misdeclared(name, "handler", "the toolkit has no handler for it", fix)
   }
-  const { precondition, ...governance } = governed_by
+  const success = tool.successSchema as Schema.Codec<unknown>
+  const isSaid = governance.permission !== undefined || governance.needs_approval !== undefined
   const given = Tool.isDynamic(tool) ? tool.jsonSchema : undefined
   const { input, output, permission, spec } = yield* declaredSpec(
     {
       name,
-      description: tool.description,
+      description: Tool.getDescription(tool),
       input: given === undefined ? (tool.parametersSchema as Schema.Codec<unknown>) : undefined,
-      output: tool.successSchema as Schema.Codec<unknown>,
+      output: toModelOutput === undefined ? success : Schema.String,
       reconcile: false
     },
-    given === undefined ? governance : { ...governance, input_schema: given }
+    {
+      ...(isSaid ? undefined : approvalOfTool(tool)),
+      ...governance,
+      ...(given && { input_schema: given })
+    }
   )
+  const { context: services, handler } = body
+  const made =
+    toModelOutput === undefined
+      ? { handler, output }
+      : withModelOutput(
+          handler,
+          { text: output, success: yield* outputCodec(name, success) },
+          toModelOutput
+        )
   return yield* bindTool(spec, {
+    ...made,
     input,
-    output,
-    handler: entry.handler,
-    services: entry.context,
+    services,
     ...defined({
       precondition: precondition && functionHandler(precondition),
       permission
@@ -404,11 +434,12 @@ export const govern = <
       Effect.Services<Handlers>
     > = toolkit.toHandlers(handlers as never)
     const built = (yield* making) as Context.Context<never>
-    return yield* Effect.forEach(Object.values<Tool.Any>(toolkit.tools), (tool) =>
-      governed(
-        tool,
-        Object.hasOwn(governance, tool.name) ? governance[tool.name] : undefined,
-        built.mapUnsafe.get(tool.id) as Tool.Handler<string> | undefined
-      )
-    )
+    return yield* Effect.forEach(Object.values<Tool.Any>(toolkit.tools), (tool) => {
+      const { name } = tool
+      const governed_by = Object.hasOwn(governance, name) ? governance[name] : undefined
+      const fix = "Say at least its namespace and side_effects"
+      return governed_by === undefined
+        ? Effect.fail(misdeclared(name, "governance", "nothing governs it", fix))
+        : bindToolkitTool(tool, governed_by, handlerIn(built, tool))
+    })
   })

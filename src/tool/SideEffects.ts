@@ -48,3 +48,23 @@ export const permissionOf = (spec: {
 /** MCP's `readOnlyHint`; null = the side effects are not declared, so nothing can be concluded. */
 export const readOnlyHintOf = (declared: SideEffects | null | undefined): boolean | null =>
   declared === null || declared === undefined ? null : declared === "none" || declared === "read"
+
+/** MCP's hints about a tool, as far as there are any. */
+export interface EffectHints {
+  readonly readOnlyHint?: unknown
+  readonly destructiveHint?: unknown
+  readonly openWorldHint?: unknown
+}
+
+/**
+ * The side effects that hints claim: `read` if the tool is read-only and not destructive, `write` if it is not read-only and its
+ * world is closed, `external` in all other cases.
+ */
+export const effectsOfHints = ({
+  destructiveHint,
+  openWorldHint,
+  readOnlyHint
+}: EffectHints): SideEffects => {
+  if (readOnlyHint === true && destructiveHint !== true) return "read"
+  return readOnlyHint === false && openWorldHint === false ? "write" : "external"
+}

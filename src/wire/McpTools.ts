@@ -75,22 +75,29 @@ const ask = "ask_"
 export const agentOfTool = (tool: string): string | undefined =>
   tool.startsWith(ask) ? tool.slice(ask.length) : undefined
 
+/** What a model is told of every tool that asks an agent. */
+export const asked_elsewhere =
+  "A call that waits for a person is decided elsewhere: see waiting_for."
+
 /** The tool that asks an agent. */
 export const askTool = (agent: AgentName, description: string): object => ({
   name: ask + agent,
   title: `Ask ${agent}`,
-  description: `${description || `Asks the agent ${agent}.`}\n\nA call that waits for a person is decided elsewhere: see waiting_for.`,
+  description: `${description || `Asks the agent ${agent}.`}\n\n${asked_elsewhere}`,
   inputSchema: schemaOf(AskInput),
   outputSchema: schemaOf(McpResult),
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false }
 })
 
+/** What a model is told of the tool that reads on. */
+export const result_description =
+  "How far a run has come, by the run of an earlier result. Waits until it has ended or waits for people."
+
 /** The tool that reads on. */
 export const resultTool = (): object => ({
   name: result_tool,
   title: "Result of a run",
-  description:
-    "How far a run has come, by the run of an earlier result. Waits until it has ended or waits for people.",
+  description: result_description,
   inputSchema: schemaOf(ResultInput),
   outputSchema: schemaOf(McpResult),
   annotations: { readOnlyHint: true }

@@ -204,6 +204,7 @@ const shown: Readonly<Record<string, readonly [shows: string, pages?: Record<str
   streaming: ["prints the text and how the run ended", { "layers/compose/README.md": 1 }],
   telemetry: ["sends a run's traces and metrics", { "layers/telemetry/README.md": 1 }],
   tool: ["asks, pays and costs", { "src/tool/README.md": 1, "src/cost/README.md": 1 }],
+  toolkit: ["orders when a person agreed", { "layers/compose/README.md": 2 }],
   uimessages: ["asks its customer in a chat of the AI SDK", { "layers/http/README.md": 1 }],
   virtualtime: ["decides by rules and after an hour", { "layers/compose/README.md": 1 }],
   watching: ["decides on the question that it sees", { "layers/compose/README.md": 1 }],

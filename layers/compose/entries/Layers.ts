@@ -17,6 +17,15 @@ export * as ToolCallTelemetry from "../../telemetry/ToolCallTelemetry.ts"
 export * as NodeMain from "./NodeMain.ts"
 export * as ToolWorker from "../assembly/ToolWorker.ts"
 export { Troupe } from "./Troupe.ts"
+export { agentTool, answerApproval, approvalRequests, runResultTool } from "./AgentTools.ts"
+export type { AgentToolOptions, ToolOfAgent } from "./AgentTools.ts"
+export { Governed, importToolkit } from "../../../src/tool/ImportedToolkit.ts"
+export type {
+  AnnotatedGovernance,
+  ImportedGovernance,
+  ImportOptions
+} from "../../../src/tool/ImportedToolkit.ts"
+export type { AnyFailures, Failures, FailureTable } from "../../../src/tool/ToolkitFailures.ts"
 export type { Ports, StorePorts } from "../options/Feature.ts"
 // The members of StartError, so that an application can export its Layer.
 export type { ModelError } from "../../../services/ModelGateway.ts"

@@ -16,6 +16,7 @@ import { CustomerAgents, DeclaredGuards } from "../../../services/AgentDirectory
 import { McpServers } from "../../../services/McpServers.ts"
 import type { ModelError, ModelGateway } from "../../../services/ModelGateway.ts"
 import type * as ImportedMcpServers from "../../mcp/ImportedMcpServers.ts"
+import * as NoMcpServers from "../../mcp/NoMcpServers.ts"
 import { RuntimeConfig } from "../../runtime/actor/RuntimeConfig.ts"
 import type * as CallRecorder from "../../runtime/feed/CallRecorder.ts"
 import { memory_bytes_min } from "../../runtime/loop/RunMemory.ts"
@@ -163,10 +164,7 @@ const mcpOf = (
   options: Options["mcp"]
 ): Effect.Effect<ReturnType<typeof ImportedMcpServers.layer>> =>
   options === undefined
-    ? Effect.map(
-        Effect.promise(() => import("../../mcp/NoMcpServers.ts")),
-        ({ layer }) => layer
-      )
+    ? Effect.succeed(NoMcpServers.layer)
     : Effect.map(
         Effect.promise(() => import("../../mcp/ImportedMcpServers.ts")),
         ({ layer }) => layer(options)
