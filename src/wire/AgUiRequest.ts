@@ -8,7 +8,7 @@ import { fileTypeOf, MediaType, parts_max } from "../conversation/Part.ts"
 import { readJson } from "../value/BoundedJson.ts"
 import { textUpTo } from "../value/Bounds.ts"
 import type { RunId } from "../value/Ids.ts"
-import { ApprovalId } from "../value/Ids.ts"
+import { ApprovalId, isRunId } from "../value/Ids.ts"
 import { CheckedJsonRecord } from "../value/JsonObject.ts"
 import { defined } from "../value/PlainObject.ts"
 import type { WrongMember } from "./WireShapes.ts"
@@ -37,6 +37,8 @@ export interface AgUiRequest {
         readonly _tag: "Said"
         readonly text: string
         readonly parts?: ReadonlyArray<PartInput>
+        /** The run of which the client has something behind this message: it answers it. Absent = the client has nothing. */
+        readonly by?: RunId
       }
     | {
         readonly _tag: "Answers"
@@ -128,7 +130,9 @@ const placed = <A>(
 ): Result.Result<A, WrongMember> =>
   Result.mapError(result, ({ message, path }) => ({ message, path: [...at, ...path] }))
 
-const saidBy = (message: unknown): Result.Result<AgUiRequest["asked"], WrongMember> =>
+const saidBy = (
+  message: unknown
+): Result.Result<Extract<AgUiRequest["asked"], { _tag: "Said" }>, WrongMember> =>
   Result.gen(function* () {
     const { content } = yield* decoded(UserMessage, yield* bounded(message))
     const parts = typeof content === "string" ? [{ type: "text", text: content } as const] : content
@@ -184,6 +188,22 @@ export const knownIn = (messages: ReadonlyArray<unknown>, run: RunId): ReadonlyA
     .flatMap(({ id }) => (id.startsWith(`${run}:`) && id.length <= 1_000 ? [id] : []))
     .slice(0, known_max)
 
+/** The last message that is none of a run, and the run whose messages follow it. */
+const lastSaid = (
+  messages: ReadonlyArray<unknown>
+): { readonly at: number; readonly run?: RunId } => {
+  const runs = messages.map((message) => (isNamed(message) ? runOfMessage(message.id) : undefined))
+  const run = runs.at(-1)
+  const at = run === undefined ? messages.length - 1 : runs.findLastIndex((each) => each !== run)
+  return { at: Math.max(0, at), ...defined({ run }) }
+}
+
+/** The run that an id of a message begins with. */
+const runOfMessage = (id: string): RunId | undefined => {
+  const [run] = id.split(":", 1)
+  return id !== run && isRunId(run) ? run : undefined
+}
+
 const answersIn = (
   resume: ReadonlyArray<unknown>
 ): Result.Result<ReadonlyArray<AgUiAnswer>, WrongMember> =>
@@ -217,18 +237,18 @@ const beforeIn = (messages: ReadonlyArray<unknown>): ReadonlyArray<unknown> | un
   return Array.isArray(read) ? read : undefined
 }
 
-/** Reads a body. Of its messages only the last one is looked into. */
+/** Reads a body. Of its messages only the last one is looked into that a person wrote. */
 export const agUiRequestOf = (
   body: Readonly<Record<string, unknown>>
 ): Result.Result<AgUiRequest, WrongMember> =>
   Result.gen(function* () {
     const given = yield* decoded(Body, body)
     const { messages, resume = [], runId: client_run, threadId: thread } = given
-    const at = messages.length - 1
+    const { at, run } = lastSaid(messages)
     const answers = yield* answersIn(resume)
     const asked: AgUiRequest["asked"] = Arr.isReadonlyArrayNonEmpty(answers)
       ? { _tag: "Answers", answers }
-      : yield* placed(saidBy(messages[at]), "messages", Math.max(0, at))
+      : { ...(yield* placed(saidBy(messages[at]), "messages", at)), ...defined({ by: run }) }
     const ignored = Object.keys(body).filter(
       (each) => !members.includes(each) && !isNothing(body[each])
     )

@@ -6,6 +6,7 @@ import { Effect, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type { Approval } from "../../../src/approval/Approval.ts"
 import { ApprovalNotFound } from "../../../src/approval/Approval.ts"
+import { RunNotFound } from "../../../src/run/RunCommand.ts"
 import { canonical } from "../../../src/value/Canonical.ts"
 import type { AgentName, ConversationId } from "../../../src/value/Ids.ts"
 import { AgUiFrames } from "../../../src/wire/AgUiFrames.ts"
@@ -100,8 +101,15 @@ const sent = Effect.fnUntraced(function* (
     readonly agent: AgentName
     readonly conversation: ConversationId
   },
-  { parts, text }: Said
+  { by: answering, parts, text }: Said
 ) {
+  // A client that lost its connection asks again for what it has in part.
+  if (answering !== undefined) {
+    const task = yield* followedTask(answering, by)
+    return task.conversation === conversation && task.message === text
+      ? shownOf(task)
+      : yield* new RunNotFound({ run_id: answering })
+  }
   yield* Limits.use((limits) => limits.message(by))
   const idempotency_key = yield* keyOf(by, { wire, agent, conversation, run: client_run })
   const { task } = yield* sendTo(by, { agent, conversation, text, parts, idempotency_key })
