@@ -43,7 +43,7 @@ export const a2a_errors = {
 } as const
 
 /** Of what the protocol has no code for: the first one that a server may take for itself (JSON-RPC 2.0, section 5.1). */
-const own_code = -32_000
+export const own_code = -32_000
 
 const infoOf = (reason: string, domain: string, metadata?: Record<string, string>): Members => ({
   "@type": "type.googleapis.com/google.rpc.ErrorInfo",
@@ -83,17 +83,20 @@ export const wrongParam = (
 
 export const missingTask = a2aError("task", "There is no such task here that the caller may use.")
 
+/** The details of a problem of the service. */
+export const detailsOf = ({ type }: Problem): ReadonlyArray<Members> => {
+  const name = type.slice(type.lastIndexOf(":") + 1)
+  return [infoOf(name.replaceAll("-", "_").toUpperCase(), "troupe")]
+}
+
 /** A refusal of the service, of a request that was understood. */
-export const refusalOf = ({ detail, errors, status, type }: Problem): RpcRefusal => {
+export const refusalOf = (problem: Problem): RpcRefusal => {
+  const { detail, errors, status } = problem
   const [issue] = errors ?? []
   if (issue !== undefined) return wrongParam(issue.path.slice(1), issue.message)
   if (status === 404) return missingTask
   if (status === 400 || status === 422) return wrongParam([], detail)
-  const reason = type
-    .slice(type.lastIndexOf(":") + 1)
-    .replaceAll("-", "_")
-    .toUpperCase()
-  return { status, code: own_code, message: detail, data: [infoOf(reason, "troupe")] }
+  return { status, code: own_code, message: detail, data: detailsOf(problem) }
 }
 
 /**

@@ -288,8 +288,12 @@ describe("a client of A2A", () => {
     const client = await clientOf("olga")
     const asked = await said(client, "refund 1010")
     const cancel = (id: string) => client.cancelTask({ ...one(id), metadata: undefined })
-    assert.strictEqual(stateOf(await cancel(asked.id)), "TASK_STATE_CANCELED")
-    assert.strictEqual(stateOf(await cancel(asked.id)), "TASK_STATE_CANCELED")
+    const cancelled = await cancel(asked.id)
+    assert.deepStrictEqual(
+      [stateOf(cancelled), textOf(cancelled)],
+      ["TASK_STATE_CANCELED", "One moment."]
+    )
+    assert.deepStrictEqual(await cancel(asked.id), cancelled)
     assert.strictEqual((await troupe.run(asked.id)).status, "cancelled")
     const { promise, resolve } = Promise.withResolvers<void>()
     held.promise = promise

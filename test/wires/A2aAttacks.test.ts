@@ -78,19 +78,44 @@ describe("a client of A2A", () => {
     for (const [sent, status] of refusals) {
       const got = await ask(sent)
       assert.strictEqual(got.status, status, JSON.stringify(sent))
-      assert.isNumber(got.error.code)
+      assert.deepStrictEqual([got.error.code, got.error.data[0].domain], [-32_000, "troupe"])
       assert.strictEqual(got.headers.get("www-authenticate"), status === 401 ? "Bearer" : null)
     }
-    for (const [as, status] of [
-      [undefined, 401],
-      ["carl", 403],
-      ["vera", 200]
+    for (const [as, agent, status] of [
+      [undefined, "clerk", 401],
+      [undefined, "expert", 401],
+      ["carl", "expert", 403],
+      ["vera", "expert", 200]
     ] as const) {
       const headers = as === undefined ? {} : { authorization: `Bearer ${tokens[as]}` }
-      const url = `${troupe.url}/wires/a2a/expert/.well-known/agent-card.json`
+      const url = `${troupe.url}/wires/a2a/${agent}/.well-known/agent-card.json`
       assert.strictEqual((await fetch(url, { headers })).status, status)
     }
     assert.strictEqual(await runsNow(), before)
+  })
+
+  it("reads a card without a token where the settings say so, of agents for customers alone", async () => {
+    const open = await shop({
+      http: { port: 0, settings: { wires: ["a2a"], cards_open: true } }
+    } as never)
+    try {
+      const cardOf = (agent: string, headers = {}) =>
+        fetch(`${open.url}/wires/a2a/${agent}/.well-known/agent-card.json`, { headers })
+      assert.strictEqual((await (await cardOf("clerk")).json()).name, "clerk")
+      const others = await Promise.all(["expert", "nobody", "C"].map((agent) => cardOf(agent)))
+      const texts = await Promise.all(others.map((other) => other.text()))
+      assert.deepStrictEqual(
+        others.map(({ status }) => status),
+        [401, 401, 401]
+      )
+      assert.strictEqual(new Set(texts).size, 1)
+      const wrong = { authorization: "Bearer unknown-unknown-unknown" }
+      assert.strictEqual((await cardOf("clerk", wrong)).status, 401)
+      const hello = { method: "POST", body: "{}", headers: { "content-type": "application/json" } }
+      assert.strictEqual((await fetch(`${open.url}/wires/a2a/clerk`, hello)).status, 401)
+    } finally {
+      await open.stop()
+    }
   })
 
   it("finds nobody else's task, and learns nothing of it", async () => {
@@ -108,6 +133,8 @@ describe("a client of A2A", () => {
       }
       assert.strictEqual(texts.size, 1)
     }
+    const stopped = await ask({ as: "vera", method: "CancelTask", params: { id } })
+    assert.deepStrictEqual([stopped.status, stopped.error.code], [403, -32_000])
     // A task of another agent is none of this one, nor is its context.
     const elsewhere = { as: "ada", agent: "expert" } as const
     const got = await ask({ ...elsewhere, method: "GetTask", params: { id } })
@@ -241,7 +268,7 @@ describe("a client of A2A", () => {
       [{ raw: "[]" }, 400, -32_600, "one request"],
       [{ raw: '{"jsonrpc":"2.0","method":"GetTask"}' }, 400, -32_600, "id"],
       [{ raw: '{"jsonrpc":"1.0","id":1,"method":"GetTask"}' }, 400, -32_600, "2.0"],
-      [{ raw: "x", headers: { "content-type": "text/plain" } }, 415, -32_600, "application/json"],
+      [{ raw: "x", headers: { "content-type": "text/plain" } }, 415, -32_000, "application/json"],
       [{ raw: rpc(deep) }, 413, -32_600, "deep"],
       [{ ...saying("x"), headers: { "a2a-version": "" } }, 200, -32_009, "version"],
       [{ ...saying("x"), headers: { "a2a-version": "0.3" } }, 200, -32_009, "version"],

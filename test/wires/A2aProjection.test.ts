@@ -3,7 +3,7 @@
  * live, resumed and read again from the journal.
  */
 import type { StreamResponse as Frame, Task } from "@a2a-js/sdk"
-import { StreamResponse } from "@a2a-js/sdk"
+import { StreamResponse, TaskState } from "@a2a-js/sdk"
 import { InMemoryTaskStore, ResultManager, ServerCallContext } from "@a2a-js/sdk/server"
 import { assert, describe, it } from "vitest"
 import { streamTexts } from "../../layers/http/wires/A2aTexts.ts"
@@ -11,7 +11,9 @@ import type { Shown } from "../../layers/http/wires/WireStream.ts"
 import { WireReader } from "../../layers/http/wires/WireStream.ts"
 import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import type { FeedItem } from "../../src/run/FeedItem.ts"
+import { ApprovalId, callId, rootFrame, RunId } from "../../src/value/Ids.ts"
 import { A2aTask } from "../../src/wire/A2aTasks.ts"
+import type { RunStep } from "../../src/wire/RunView.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { either } from "../Long.ts"
 import { run } from "../run/Interleaving.ts"
@@ -100,7 +102,67 @@ const followed = async (seed: number, isCustomer: boolean) => {
   return { waits: first.isOver && !through.isOver, ends: through.isOver }
 }
 
+const root = { frame: rootFrame, step: 1 }
+
+/** The kinds of frames of these steps, and the task. */
+const stepped = (steps: ReadonlyArray<RunStep>) => {
+  const made = new A2aTask({ task, hasHistory: false, fileAt: String })
+  const frames = steps.flatMap((step, seq) =>
+    made.next(step, step._tag === "Parked" ? { seq, at: seq } : { seq: 9, at: 9 })
+  )
+  return { kinds: frames.flatMap((frame) => Object.keys(frame)), task: made.task }
+}
+
 describe("a run as a task of A2A", () => {
+  it("keeps what was said in its last turn where it fails, and takes back what did not end", () => {
+    const first: ReadonlyArray<RunStep> = [
+      { _tag: "TurnBegun", ...root },
+      { _tag: "Text", ...root, text: "One moment." },
+      { _tag: "TurnEnded", ...root }
+    ]
+    const half: ReadonlyArray<RunStep> = [
+      { _tag: "TurnBegun", ...root, step: 2 },
+      { _tag: "Text", ...root, step: 2, text: "Half of" }
+    ]
+    const failed: RunStep = { _tag: "Ended", status: "failed", reason: "r", text: "", unsaid: "" }
+    const kept = stepped([...first, failed])
+    assert.deepStrictEqual(kept.kinds, ["statusUpdate", "artifactUpdate", "statusUpdate"])
+    const back = stepped([...first, ...half, failed])
+    assert.deepStrictEqual(back.kinds, [
+      "statusUpdate",
+      ...Array.from({ length: 3 }, () => "artifactUpdate"),
+      "statusUpdate"
+    ])
+    assert.deepStrictEqual(back.task, kept.task)
+    assert.deepNestedInclude(kept.task, {
+      "artifacts[0].parts": [{ text: "One moment." }],
+      "status.message.parts": [{ text: "r" }]
+    })
+  })
+
+  it("tells a question once, though events happen while it is open", () => {
+    const approval = ApprovalId.make(crypto.randomUUID())
+    const parked: RunStep = { _tag: "Parked", questions: [{ approval }] }
+    const once = stepped([parked])
+    const twice = stepped([parked, parked])
+    assert.deepStrictEqual(twice, once)
+    const other: RunStep = { _tag: "Parked", questions: [{ call: callId(rootFrame, 1, 0) }] }
+    assert.lengthOf(stepped([parked, other]).kinds, 2)
+  })
+
+  it("is begun by an event of its own alone", () => {
+    const other = {
+      ...eventItem(watched(0, false).events[0]!, 0),
+      run: RunId.make(crypto.randomUUID())
+    }
+    const stateOf = (item: FeedItem) => {
+      const [frame] = read([item as FeedItem, caughtUp], false).frames
+      return frame?.payload?.$case === "task" && frame.payload.value.status?.state
+    }
+    assert.strictEqual(stateOf(other as FeedItem), TaskState.TASK_STATE_SUBMITTED)
+    assert.strictEqual(stateOf({ ...other, run } as FeedItem), TaskState.TASK_STATE_WORKING)
+  })
+
   for (const isCustomer of [false, true]) {
     it(`is the same live, resumed and read again, for ${isCustomer ? "a customer" : "staff"}`, async () => {
       const seen = { waits: 0, ends: 0 }

@@ -91,6 +91,7 @@ const settings = {
   public_url: Schema.optionalKey(bareUrl),
   authorization_servers: Schema.optionalKey(Schema.Array(url).check(Schema.isMaxLength(10))),
   card_key: Schema.optionalKey(cardKey),
+  cards_open: Schema.optionalKey(Schema.Boolean),
   metrics_open: Schema.optionalKey(Schema.Boolean),
   customer_agents: Schema.optionalKey(Schema.Array(AgentName).check(Schema.isMaxLength(1_000)))
 } satisfies Record<keyof HttpSettings, unknown>

@@ -92,6 +92,8 @@ export interface HttpSettings {
   readonly authorization_servers: ReadonlyArray<string>
   /** What signs the cards of agents on the wire `a2a`. Absent = nothing: they have no signatures. */
   readonly card_key: CardKey | undefined
+  /** Whether everybody may read the cards of agents for customers on the wire `a2a`. Absent = no: they take a token. */
+  readonly cards_open: boolean
   /** Whether `/metrics` is served without a token: only for a server that cannot be reached from outside. Absent = no. */
   readonly metrics_open: boolean
   /**
@@ -121,6 +123,7 @@ export const defaults: HttpSettings = {
   public_url: undefined,
   authorization_servers: [],
   card_key: undefined,
+  cards_open: false,
   metrics_open: false,
   customer_agents: []
 }

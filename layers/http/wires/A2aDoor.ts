@@ -5,6 +5,8 @@
 import { Effect, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { AgentDirectory } from "../../../services/AgentDirectory.ts"
+import { Unauthorized } from "../../../services/Credentials.ts"
+import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import type { RunStatus } from "../../../src/run/RunState.ts"
 import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import type { Problem } from "../../../src/operation/Problem.ts"
@@ -16,7 +18,14 @@ import { defined } from "../../../src/value/PlainObject.ts"
 import type { A2aAsked, A2aMessage, A2aRequest } from "../../../src/wire/A2aRequest.ts"
 import { a2aRequestOf, noContext } from "../../../src/wire/A2aRequest.ts"
 import type { A2aState, Members } from "../../../src/wire/A2aShapes.ts"
-import { a2aCard, a2aError, refusalOf, wrongParam } from "../../../src/wire/A2aShapes.ts"
+import {
+  a2aCard,
+  a2aError,
+  detailsOf,
+  own_code,
+  refusalOf,
+  wrongParam
+} from "../../../src/wire/A2aShapes.ts"
 import { A2aTask } from "../../../src/wire/A2aTasks.ts"
 import type { RpcId, RpcRefusal } from "../../../src/wire/JsonRpc.ts"
 import { rpc_codes } from "../../../src/wire/JsonRpc.ts"
@@ -46,27 +55,42 @@ const path = `/wires/${wire}/:agent` as const
 type Asked<Tag extends A2aAsked["_tag"]> = Extract<A2aAsked, { readonly _tag: Tag }>
 
 /** The answer to a request that is refused before its message is read. */
-const refused = ({ detail, status, type }: Problem) => {
-  const code = status < 500 ? rpc_codes.request : rpc_codes.internal
-  const response = respondError({ status, code, message: detail, data: [{ "@type": type }] })
+const refused = (problem: Problem) => {
+  const { detail: message, status } = problem
+  const code = status < 500 ? own_code : rpc_codes.internal
+  const response = respondError({ status, code, message, data: detailsOf(problem) })
   return status === 401
     ? HttpServerResponse.setHeader(response, "www-authenticate", "Bearer")
     : response
 }
 
+const hosted = (name: AgentName) =>
+  AgentDirectory.use((agents) => {
+    const found = agents.get(name)
+    return found === undefined ? Effect.fail(missing) : Effect.succeed(found.spec)
+  })
+
 /** The agent of the address, of which the caller may know. */
 const agentAt = Effect.fnUntraced(function* (call: WireCall) {
   const name = yield* agentIn(call)
   yield* agentFor(call.by, "follow", name)
-  const found = yield* AgentDirectory.use((agents) => Effect.succeed(agents.get(name)))
-  return found === undefined ? yield* Effect.fail(missing) : found.spec
+  return yield* hosted(name)
 })
 
-const card = Effect.fnUntraced(function* (call: WireCall) {
-  const spec = yield* agentAt(call)
+const cardOf = Effect.fnUntraced(function* (spec: AgentSpec, here: string) {
   const { card_key } = yield* HttpSettings
-  const plain = a2aCard(spec, `${call.here}/wires/${wire}/${spec.name}`)
+  const plain = a2aCard(spec, `${here}/wires/${wire}/${spec.name}`)
   return HttpServerResponse.jsonUnsafe(card_key === undefined ? plain : signedCard(plain, card_key))
+})
+
+const card = (call: WireCall) => Effect.flatMap(agentAt(call), (spec) => cardOf(spec, call.here))
+
+/** For who has no token. Of any other agent it is not said whether there is one. */
+const openCard = Effect.fnUntraced(function* (call: Pick<WireCall, "params" | "here">) {
+  const { cards_open, customer_agents } = yield* HttpSettings
+  const name = customer_agents.find((each) => each === call.params["agent"])
+  if (!cards_open || name === undefined) return yield* new Unauthorized()
+  return yield* cardOf(yield* hosted(name), call.here)
 })
 
 /** A refusal with a code of the protocol. */
@@ -301,6 +325,7 @@ export const a2aRoutes = [
     path: `${path}/.well-known/agent-card.json`,
     right: "follow",
     answer: card,
+    open: openCard,
     refused
   }
 ] as const

@@ -47,6 +47,10 @@ export interface WireRoute<R> {
   readonly path: `/${string}`
   readonly right: RightName
   readonly answer: WireAnswer<R>
+  /** The answer to who has no token. Absent = 401. */
+  readonly open?: (
+    call: Omit<WireCall, "by" | "token">
+  ) => Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, R>
   /** The answer to a request that is refused, in the wire's own form; `here`: the URL of the API. Absent = a problem. */
   readonly refused?: (problem: Problem, here: string) => HttpServerResponse.HttpServerResponse
 }
@@ -92,33 +96,40 @@ const preflight = {
 const bearer = (request: HttpServerRequest.HttpServerRequest): Redacted.Redacted =>
   Redacted.make(/^Bearer +(\S+)$/i.exec(request.headers["authorization"] ?? "")?.[1] ?? "")
 
+/** The URL of the API. A proxy may have changed the scheme, which only the settings know. */
+const urlOf = (
+  request: HttpServerRequest.HttpServerRequest,
+  { base_path, public_url }: Pick<HttpSettings, "base_path" | "public_url">
+): string => {
+  const { headers, source } = request
+  const origin =
+    source instanceof Request ? new URL(source.url).origin : `http://${headers["host"]}`
+  return public_url ?? origin + linkBase(request, base_path)
+}
+
 /** How the routes of wires are answered: errors become problems, and pages of allowed origins may read them. */
 export const makeAnswering = Effect.gen(function* () {
   const callerOf = yield* makeCaller
   const settings = yield* HttpSettings
-  const { base_path, origins, public_url } = settings
+  const { base_path, origins } = settings
   const log = makeLog()
 
-  /** The URL of the API. A proxy may have changed the scheme, which only the settings know. */
-  const hereOf = (request: HttpServerRequest.HttpServerRequest) => {
-    const { headers, source } = request
-    const origin =
-      source instanceof Request ? new URL(source.url).origin : `http://${headers["host"]}`
-    return public_url ?? origin + linkBase(request, base_path)
-  }
+  const hereOf = (request: HttpServerRequest.HttpServerRequest) => urlOf(request, settings)
 
   const answered = Effect.fnUntraced(function* <R>(
-    { answer, right }: WireRoute<R>,
+    { answer, open, right }: WireRoute<R>,
     request: HttpServerRequest.HttpServerRequest
   ) {
     const token = bearer(request)
-    if (Redacted.value(token) === "") return yield* new Unauthorized()
+    const params = yield* HttpRouter.params
+    const call = { request, params, base: linkBase(request, base_path), here: hereOf(request) }
+    if (Redacted.value(token) === "") {
+      return yield* open === undefined ? new Unauthorized() : open(call)
+    }
     const by = yield* callerOf(request, token)
     const refusal = rightRefusal(by, right)
     if (refusal !== undefined) return yield* Effect.fail(refusal)
-    const params = yield* HttpRouter.params
-    const base = linkBase(request, base_path)
-    return yield* answer({ by, token, request, params, base, here: hereOf(request) })
+    return yield* answer({ ...call, by, token })
   })
 
   const refusedBy = <R>(
@@ -197,7 +208,7 @@ export const missing = makeProblem(
 )
 
 /** The agent that the address names. */
-export const agentIn = ({ params }: WireCall) =>
+export const agentIn = ({ params }: Pick<WireCall, "params">) =>
   Effect.mapError(Schema.decodeUnknownEffect(AgentName)(params["agent"]), () => missing)
 
 /** The address of a conversation's file by its digest, within the API or as a URL (`base`: `here` of the call). */
