@@ -97,6 +97,7 @@ const columnsOf = (list: RecordList, items: ReadonlyArray<unknown>): ReadonlyArr
 /** A value under its name. The id of a record that has a page leads there. */
 const scalar = (view: View, value: unknown, name: string): Child => {
   if (value === undefined || value === null) return undefined
+  if (value === "") return element("span", { class: "quiet" }, "empty")
   if (typeof value === "number") {
     return isMoment(name) && Number.isSafeInteger(value)
       ? moment(value, view.now)
@@ -112,14 +113,17 @@ const scalar = (view: View, value: unknown, name: string): Child => {
       )
 }
 
+/** One of some words, such as `in_progress`. */
+const inPlainWords = (value: unknown): string => String(value).replaceAll("_", " ")
+
 const cell = (view: View, leaf: Leaf, item: unknown): Html => {
   const { kind, path } = leaf
   const value = valueAt(item, path)
   const given = typeof value === "string" ? cutText(value, cell_units_max) : value
-  const shown = scalar(view, given, path.at(-1) ?? "")
-  if (kind === "choice" && shown !== undefined) {
-    return element("td", { class: "line" }, element("span", { class: "tag" }, shown))
+  if (kind === "choice" && value !== undefined) {
+    return element("td", { class: "line" }, element("span", { class: "tag" }, inPlainWords(value)))
   }
+  const shown = scalar(view, given, path.at(-1) ?? "")
   return element("td", { class: isNumeric(leaf) ? "num" : undefined }, shown)
 }
 
@@ -209,7 +213,7 @@ export const recordListPage = (view: View, list: RecordList, listed: Listed): Ht
         [all, ...words],
         chosen[name] ?? all,
         (word) => query({ [name]: word }),
-        (word) => (word === all ? `any ${inWords(name).toLowerCase()}` : word)
+        (word) => (word === all ? `any ${inWords(name).toLowerCase()}` : inPlainWords(word))
       )
     ),
     items.length === 0

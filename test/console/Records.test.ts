@@ -73,6 +73,7 @@ describe("records of a feature", () => {
       assert.include(low.text, "/failure-clusters/rude")
       assert.notInclude(low.text, "/failure-clusters/no-source")
       assert.include(low.text, 'aria-current="true">low</a>')
+      assert.include(low.text, 'status=in_progress">in progress</a>')
       assert.strictEqual((await vera.get(`${at}/failure-clusters?severity=odd`)).status, 404)
       const one = await vera.get(`${at}/failure-clusters/no-source`)
       includes(
@@ -169,7 +170,7 @@ describe("an act on a record", () => {
         refused.map(({ status }) => status),
         refused.map(() => 403)
       )
-      includes((await boss.get(path)).text, "<dd>proposed</dd>")
+      includes((await boss.get(path)).text, "<dd>proposed</dd>", ">empty</span></td>")
       const done = await boss.post(path, review)
       assert.strictEqual(done.location, path)
       includes(done.text, "<dd>approved</dd>", "<dd>boss</dd>", "as &lt;b&gt;said&lt;/b&gt;")

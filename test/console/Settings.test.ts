@@ -1,6 +1,9 @@
 /** How the process was started and what it delivers, in the console: without keys, addresses and texts. */
 import { Principal } from "troupe"
 import { assert, describe, it, vi } from "vitest"
+import type { Html } from "../../layers/console/Html.ts"
+import { documentOf } from "../../layers/console/Html.ts"
+import { channelsPage, settingsPage } from "../../layers/console/StandingPages.ts"
 import { shownSettings } from "../../layers/compose/options/ShownSettings.ts"
 import {
   anna,
@@ -96,6 +99,27 @@ describe("settings", () => {
         ["telemetry", true]
       ]
     )
+  })
+})
+
+describe("what is empty", () => {
+  const view = { path: "/console", principal: root, form_key: "k", nonce: "n", now: 0 }
+  const textOf = (page: Html) => documentOf(page).replaceAll(/<[^>]*>/g, " ")
+
+  it("of settings says that nothing is known of the start, and where it would stand", () => {
+    const text = textOf(settingsPage(view, [], "curl"))
+    assert.include(text, "Nothing is known of the start.")
+    assert.include(text, "Its settings would stand here.")
+    assert.notInclude(documentOf(settingsPage(view, [], "curl")), "<table")
+  })
+
+  it("of channels says what would be delivered, and goes on to follow", () => {
+    const follows = { page: "/console/channels", news: "/console/live?of=channels&after=0" }
+    const page = documentOf(channelsPage(view, [], { follows, line: "curl" }))
+    assert.include(page, "Nothing is delivered here.")
+    assert.include(page, "Channels, webhooks and what features deliver would stand here")
+    assert.include(page, 'hx-sse-connect="/console/live?of=channels')
+    assert.notInclude(page, "<table")
   })
 })
 

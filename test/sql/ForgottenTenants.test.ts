@@ -10,12 +10,13 @@ import { ConversationStore } from "../../services/ConversationStore.ts"
 import { RunQuarantine } from "../../services/RunQuarantine.ts"
 import { RunReader } from "../../services/RunReader.ts"
 import type { Stores } from "../../services/Stores.ts"
+import { RunList } from "../../services/RunList.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { ApprovalId, Tenant } from "../../src/value/Ids.ts"
 import { recordKey } from "../../src/tool/CallRecord.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { onEngines } from "./Engines.ts"
-import { forgetfully, keptApart } from "./Forgetting.ts"
+import { forgetfully, keptApart, withoutRowSecurity } from "./Forgetting.ts"
 
 type Read = (tenant: Tenant) => Effect.Effect<unknown, unknown, Stores>
 
@@ -80,6 +81,17 @@ onEngines("reads of a principal whose statements compare no tenants", (it) => {
       const begun = yield* Samples.begin({ tenant }, [Samples.modelTurned(1, 1), request])
       yield* furnish(begun)
       yield* keptApart(readsOf(begun, request.approval), { tenant, other })
+    })
+  )
+
+  it.effect("of runs that are not over compare them too: row security is the second wall", () =>
+    Effect.gen(function* () {
+      const tenant = Samples.tenant()
+      yield* Samples.begin({ tenant: Samples.tenant() })
+      const open = RunList.use((runs) => runs.open(tenant, 10))
+      assert.deepStrictEqual(yield* withoutRowSecurity(open), [])
+      yield* Samples.begin({ tenant })
+      assert.lengthOf(yield* withoutRowSecurity(open), 1)
     })
   )
 
