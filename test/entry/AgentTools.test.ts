@@ -305,6 +305,35 @@ describe("an agent as a tool of effect/ai", () => {
     )
   )
 
+  it.live(
+    "shows a customer that somebody decides and not what, and goes on in its conversation",
+    () =>
+      within(
+        [],
+        [text("Hello."), ...refunding],
+        () =>
+          Effect.gen(function* () {
+            const ask = (message: string, more: object = {}) =>
+              asked(handled("ask_shop", { message, ...more }), carl)
+            const { encodedResult: hello } = yield* ask("Hi")
+            assert.deepInclude(hello, { status: "complete", text: "Hello." })
+            const { conversation } = hello
+            const { encodedResult: parked } = yield* ask("Pay order 7 back", { conversation })
+            assert.deepInclude(parked, {
+              status: "awaiting_approval",
+              conversation,
+              waiting_for: [{ summary: "Somebody has to decide first." }]
+            })
+            const other = yield* asked(
+              handled("ask_shop", { message: "Mine?", conversation }),
+              person("cora", "customer")
+            )
+            assert.include(JSON.stringify(other.encodedResult), '"error":"ConversationNotFound"')
+          }),
+        { customer_agents: ["shop"] }
+      )
+  )
+
   it.live("takes from a model no conversation that can be guessed, and no other member", () =>
     within([], [], () =>
       Effect.gen(function* () {
