@@ -1,5 +1,8 @@
 /** A2A's own client against the service: what it is shown, what it may answer, and where it goes on. */
 import { generateKeyPairSync, verify as verifyBytes } from "node:crypto"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import type { Message, StreamResponse, Task } from "@a2a-js/sdk"
 import { AgentCard, Role, TaskState, verifyAgentCardSignature } from "@a2a-js/sdk"
 import {
@@ -20,10 +23,10 @@ const card_key = {
 }
 
 let troupe: Shop
-beforeAll(async () => {
-  troupe = await shop({ http: { port: 0, settings: { wires: ["a2a"], card_key } } } as never)
-})
-afterAll(() => troupe.stop())
+const stores = {
+  "in memory": () => "ephemeral",
+  "on PGlite": () => ({ directory: mkdtempSync(join(tmpdir(), "troupe-a2a-")) })
+}
 
 /** The client of an agent, with the token of this person. */
 const clientOf = (who: Who, agent = "clerk") => {
@@ -119,7 +122,17 @@ const refusalOf = async (running: Promise<unknown>) => {
   throw new Error("It was not refused.")
 }
 
-describe("a client of A2A", () => {
+describe.each(Object.entries(stores))("a client of A2A %s", (_, storeOf) => {
+  const store = storeOf()
+  beforeAll(async () => {
+    const http = { port: 0, settings: { wires: ["a2a"], card_key } }
+    troupe = await shop({ store, http } as never)
+  }, 60_000)
+  afterAll(async () => {
+    await troupe.stop()
+    if (typeof store === "object") rmSync(store.directory, { recursive: true })
+  })
+
   it("reads a card that is signed, of an agent whose owner it may ask", async () => {
     const url = `${troupe.url}/wires/a2a/clerk`
     const headers = { authorization: `Bearer ${tokens.carl}` }
