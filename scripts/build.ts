@@ -62,11 +62,19 @@ const standsAlone = (path: string): boolean =>
 const port =
   /\/services\/\w+\.ts$|\/(?:Added\w+|HttpAnswers|Problem|ReadEnvironment)\.ts$|\/engine\/(?:ServerSession|SqlNotify|Upgrading)\.ts$/
 
+/** The entry for pages: one file, with nothing that another entry has too. */
+const clientCode = async (dir: string): Promise<void> => {
+  const { client = "" } = entries
+  const bundle = await rolldown({ cwd: root, input: { client }, platform: "browser" })
+  await bundle.write({ dir, comments: { jsdoc: false } })
+}
+
 const code = async (dir: string): Promise<void> => {
   const license = readFileSync(join(root, "node_modules", taken, "LICENSE"), "utf8")
+  const { client: _, ...others } = entries
   const bundle = await rolldown({
     cwd: root,
-    input: { ...entries, troupe: "scripts/troupe.ts" },
+    input: { ...others, troupe: "scripts/troupe.ts" },
     platform: "node",
     external: isExternal,
     plugins: [modules_of_effect],
@@ -80,7 +88,12 @@ const code = async (dir: string): Promise<void> => {
     codeSplitting: {
       groups: [
         { name: "ports", test: (id) => port.test(id) && standsAlone(id) },
-        { name: "values", test: /\/src\/value\/(?!Ids\.)/ }
+        { name: "values", test: /\/src\/value\/(?!Ids\.)/ },
+        // All that an import of `troupe/embed` loads.
+        { name: "names", test: /\/(?:Ids|Principal|ErrorStatus|promises\/Answer)\.ts$/ },
+        // Ports with what they need, which has most of its users in common.
+        { name: "conversations", test: /\/ConversationStore\.ts$/ },
+        { name: "runs", test: /\/RunReader\.ts$/ }
       ]
     },
     comments: { jsdoc: false },
@@ -121,6 +134,7 @@ const types = async (dir: string): Promise<void> => {
 /** Builds into `dir`. Without types in seconds. */
 export const build = async (dir: string, withTypes = true): Promise<void> => {
   await code(dir)
+  await clientCode(dir)
   if (withTypes) await types(dir)
 }
 

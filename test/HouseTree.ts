@@ -136,6 +136,8 @@ export const inner: Readonly<Record<string, Readonly<Record<string, ReadonlyArra
     wires: ["stream", "boundary"],
     handlers: ["stream", "boundary"],
     stream: ["boundary"],
+    // Runs elsewhere, and knows nothing of the service but what it declares.
+    client: [],
     boundary: []
   },
   model: { providers: ["plan", "wire"], plan: ["wire"], tape: [], wire: [] },

@@ -70,6 +70,11 @@ const FurtherMessagePayload = Schema.Struct({
   replaces: Schema.optionalKey(RunId)
 }).annotate({ identifier: "FurtherMessage" })
 
+/** A message as JSON has it. Absent `agent`: only in a conversation. */
+export type MessageJson = typeof FurtherMessagePayload.Encoded
+/** What is known of a message once it is durable, as JSON has it. */
+export type AcceptedJson = typeof AcceptedMessage.Encoded
+
 const AcceptedMessage = Schema.Struct({
   task_id: RunId,
   run_id: RunId,

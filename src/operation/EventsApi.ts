@@ -9,6 +9,16 @@ import { Problem404, Problem409, Problem422, Problem429 } from "./Problem.ts"
 
 const structured_type = "application/cloudevents+json"
 
+const Published = Schema.Struct({
+  /** `known` = the event was received before, and this request had no effect. */
+  received: Schema.Literals(["new", "known"]),
+  /** Present if the event became a message to an agent: its conversation and its task. */
+  conversation_id: Schema.optionalKey(ConversationId),
+  task_id: Schema.optionalKey(RunId)
+})
+/** What is known of an event once it is durable, as JSON has it. */
+export type PublishedJson = typeof Published.Encoded
+
 const publish = HttpApiEndpoint.post("publish", "/v1/events", {
   payload: [
     Schema.Json.annotate({ identifier: "CloudEvent" }).pipe(
@@ -16,13 +26,7 @@ const publish = HttpApiEndpoint.post("publish", "/v1/events", {
     ),
     Schema.Json.annotate({ identifier: "EventData" })
   ],
-  success: Schema.Struct({
-    /** `known` = the event was received before, and this request had no effect. */
-    received: Schema.Literals(["new", "known"]),
-    /** Present if the event became a message to an agent: its conversation and its task. */
-    conversation_id: Schema.optionalKey(ConversationId),
-    task_id: Schema.optionalKey(RunId)
-  }).pipe(HttpApiSchema.status(202)),
+  success: Published.pipe(HttpApiSchema.status(202)),
   error: [Problem404, Problem409, Problem422, Problem429]
 })
   .annotate(Needs, "publish")

@@ -112,6 +112,7 @@ describe("the examples", () => {
     assert.deepStrictEqual(
       [...ran].flatMap(([name, { ends }]) => (ends.length === 0 ? [] : [[name, ...ends]])),
       [
+        "browser",
         "deciding",
         "express",
         "fastify",
@@ -142,6 +143,7 @@ const shown: Readonly<Record<string, readonly [shows: string, pages?: Record<str
   application: ["has the options of a start", { "layers/compose/README.md": 1 }],
   approval: ["is answered in the next process", { "layers/compose/README.md": 1 }],
   asking: ["is answered twice in one conversation, and shown the first message with the second"],
+  browser: ["is approved by a client of the API", { "layers/http/README.md": 1 }],
   budgets: ["refuses a customer's fourth call of a day, and shows what is left"],
   authorizing: ["asks nobody for as many calls as were authorised, and then asks"],
   channels: ["refuses a request that Slack has not signed", { "layers/channel/README.md": 1 }],

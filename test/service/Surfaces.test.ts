@@ -9,6 +9,7 @@ import { cases, its_conversation, its_question, its_run, none } from "./Inputs.t
 import { isDeepStrictEqual } from "node:util"
 import { assert, describe, it } from "vitest"
 import { start } from "../../layers/compose/entries/Embed.ts"
+import { createClient, TroupeError } from "../../layers/compose/entries/Client.ts"
 import { call, scripted, text } from "../../layers/compose/entries/Testing.ts"
 import { operations } from "../../layers/service/ServiceOperations.ts"
 import type { Served } from "../../layers/service/Served.ts"
@@ -229,7 +230,52 @@ const overHttp = async (
   return { value: comparable(gives === undefined ? json : (json as Input)[gives]) }
 }
 
+/** The same by the client of the API, whose ids are checked before they are sent. */
+const byClient = async (on: Started, name: Name, given: Input, by: Principal): Promise<Outcome> => {
+  const client = createClient({
+    url: "http://localhost",
+    token: tokenOf(by),
+    fetch: (url, init) => on.troupe.handler(new Request(url, init))
+  })
+  const { gives, success }: Operation = operations[name].operation
+  const args = Result.getOrThrow(argumentsOf(operations[name].operation, filled(given, on), by))
+  const method = client[name] as (...args: ReadonlyArray<unknown>) => Promise<unknown>
+  try {
+    const found = await method(...args.filter((each) => each !== by))
+    const value = success === undefined ? null : found
+    return { value: comparable(gives === undefined ? value : (value as Input)[gives]) }
+  } catch (error) {
+    if (!(error instanceof TroupeError)) throw error
+    const { _tag, problem } = error
+    return { error: problem === undefined ? _tag : tagOf(problem.type) }
+  }
+}
+
 describe("an operation", () => {
+  it("gives the same by the client as over HTTP", async () => {
+    const [one, two] = await Promise.all([started(), started()])
+    const differ: Array<unknown> = []
+    let compared = 0
+    for (const [name, inputs] of Object.entries(cases) as ReadonlyArray<
+      [Name, (typeof cases)[Name]]
+    >) {
+      for (const [given] of inputs) {
+        // The client gives each fork a key, by which its conversation is named.
+        const input = name === "fork" ? { ...given, idempotency_key: "key-1" } : given
+        for (const by of [admin, carl]) {
+          const asked = await overHttp(one, name, input, by)
+          const called = await byClient(two, name, input, by)
+          if (!isDeepStrictEqual(called, asked))
+            differ.push({ name, input, by: by.id, called, asked })
+          compared++
+        }
+      }
+    }
+    await Promise.all([one.troupe.stop(), two.troupe.stop()])
+    assert.deepStrictEqual(differ, [])
+    assert.isAtLeast(compared, 100)
+  }, 60_000)
+
   it("gives the same over HTTP and by its method, to everybody", async () => {
     const [one, two] = await Promise.all([started(), started()])
     const differ: Array<unknown> = []

@@ -131,6 +131,7 @@ const model = scripted(
     if (step > 1) return text(`Done with ${said}.`, { reasoning: [{ text: "thought-7d1" }] })
     if (said.startsWith("{")) return text(said)
     if (what === "ask") return call("ask_expert", { task: said })
+    if (what === "json") return text(order)
     return ["look", "refund", "broken", "draw", "hold", "lapse"].includes(what)
       ? call(what, { order }, { text: "One moment." })
       : text(`You said: ${said}`)

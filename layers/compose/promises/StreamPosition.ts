@@ -4,31 +4,13 @@
  */
 import { Effect } from "effect"
 import { InvalidInput } from "../../../src/schema/InvalidInput.ts"
+import type { GivenText } from "../../../src/run/TurnText.ts"
 import type { RunId } from "../../../src/value/Ids.ts"
-
-/** The text that was given of a turn: its length in UTF-16 units, and its hash. */
-export interface GivenText {
-  readonly step: number
-  readonly length: number
-  readonly hash: number
-}
 
 /** `events`: how many events of the run lie behind. */
 export interface StreamPosition {
   readonly events: number
   readonly text?: GivenText
-}
-
-/** Of no text. The offset basis of FNV-1a with 32 bits. */
-export const hash_empty = 0x811c9dc5
-
-/** Continues the hash over a text: FNV-1a over its UTF-16 units. */
-export const hashed = (hash: number, text: string): number => {
-  let next = hash
-  for (let at = 0; at < text.length; at++) {
-    next = Math.imul(next ^ text.charCodeAt(at), 0x01000193)
-  }
-  return next >>> 0
 }
 
 export const cursorOf = (run: string, { events, text }: StreamPosition): string =>
