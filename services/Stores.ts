@@ -30,6 +30,7 @@ import type { SubjectErasure } from "./SubjectErasure.ts"
 import type { TaskStore } from "./TaskStore.ts"
 import type { ToolQueue } from "./ToolQueue.ts"
 import type { ToolStops } from "./ToolStops.ts"
+import type { Webhooks } from "./Webhooks.ts"
 
 /** The journal of runs: one store answers all of them. */
 export type RunPorts = RunJournal | RunNews | RunOwnership | RunQuarantine | RunReader
@@ -60,3 +61,4 @@ export type Stores =
   | TaskStore
   | ToolQueue
   | ToolStops
+  | Webhooks

@@ -12,7 +12,7 @@ import type { RunEvent } from "../../src/run/RunEvent.ts"
 import type { RunStatus } from "../../src/run/RunState.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
 import type { Store, StoredRun } from "./EphemeralStore.ts"
-import { announce, isPosted, tenantKey } from "./EphemeralStore.ts"
+import { announce, isPosted, publish, tenantKey } from "./EphemeralStore.ts"
 import { recordRunEnd } from "./RunEviction.ts"
 
 const isOver = (status: RunStatus): boolean =>
@@ -46,7 +46,7 @@ export const appendEvents = (
   if (projection.requested.length > 0 || projection.answered.length > 0) {
     writeApprovals(store, run, projection, at)
   }
-  if (projection.task !== undefined) writeTask(store, run, projection.task)
+  if (projection.task !== undefined) writeTask(store, run, projection.task, at)
   if (projection.answer !== undefined) writeAnswer(store, run, projection.answer, at)
   if (projection.costs.length > 0) writeCosts(store, run, projection.costs, at)
   if (projection.known.length > 0 || projection.unknown.length > 0) {
@@ -63,12 +63,8 @@ const close = (store: Store, run: StoredRun) => {
   else store.openOf.delete(actor)
 }
 
-const writeApprovals = (
-  store: Store,
-  { conversation, tenant }: StoredRun,
-  projection: Projection,
-  at: number
-) => {
+const writeApprovals = (store: Store, run: StoredRun, projection: Projection, at: number) => {
+  const { conversation, tenant } = run
   const place = store.conversations.get(tenantKey(tenant, conversation))
   for (const request of projection.requested) {
     const record: Approval = { ...request, tenant }
@@ -78,6 +74,7 @@ const writeApprovals = (
     if (place !== undefined) {
       announce(store, place, asked_topic, { conversation, approval: record.id }, at)
     }
+    publish(store, run, { type: "approval.requested", approval: record.id }, at)
   }
   for (const change of projection.answered) {
     const stored = store.pending.get(change.id)
@@ -91,6 +88,7 @@ const writeApprovals = (
       ...(change.by === undefined ? undefined : { decided_by: change.by }),
       ...(change.via === undefined ? undefined : { decided_via: change.via })
     }
+    publish(store, run, { type: "approval.settled", approval: change.id }, at)
     if (place === undefined) continue
     const payload = { conversation, approval: change.id }
     announce(store, place, settled_topic, payload, at, isPosted(store, stored.record))
@@ -132,7 +130,8 @@ const writeCosts = (store: Store, run: StoredRun, costs: Projection["costs"], at
 const writeTask = (
   store: Store,
   run: StoredRun,
-  { reason, status }: NonNullable<Projection["task"]>
+  { reason, status }: NonNullable<Projection["task"]>,
+  at: number
 ) => {
   const stored = store.tasks.get(run.run_id)
   // A task that has ended stays as it is: a run that is cancelled before its first claim passes through `processing` in the same
@@ -142,6 +141,8 @@ const writeTask = (
   stored.task = { ...stored.task, status, ...(reason === undefined ? undefined : { reason }) }
   if (status !== "complete" && status !== "failed") return
   store.waiting.add(run.actor, -1)
+  const type = run.status === "cancelled" ? "run.cancelled" : (`run.${status}` as const)
+  publish(store, run, { type }, at)
 }
 
 const writeAnswer = (store: Store, run: StoredRun, answer: AnswerMessage, at: number) => {

@@ -6,6 +6,8 @@ import { Context, Effect, Layer, Option } from "effect"
 import type { BigDecimal } from "effect"
 import type { Deferred } from "effect"
 import type { Row, RowQuery } from "../../services/Rows.ts"
+import type { WebhookHint } from "../../services/Webhooks.ts"
+import { webhook_event_topic, webhookKey } from "../../services/Webhooks.ts"
 import type { AmendmentListener } from "../../services/RunNews.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import type {
@@ -40,6 +42,7 @@ import type { RunStatus } from "../../src/run/RunState.ts"
 import type { UnknownCall } from "../../src/run/UnknownCall.ts"
 import { channelBindings } from "../stores/StoredChannelBindings.ts"
 import { questionPosts } from "../stores/StoredNotices.ts"
+import { webhooks } from "../stores/StoredWebhooks.ts"
 
 /** A run's head and its events; its length is the number of entries. */
 export interface StoredRun {
@@ -348,6 +351,27 @@ export const announce = (
     key: `conversation/${id}`,
     topic,
     payload
+  }
+  enqueueMessage(store, message, now, false)
+  for (const listener of store.written) listener()
+}
+
+/** Enqueues what webhooks are told of a run, and wakes the relays. It does nothing if the tenant has no enabled webhook. */
+export const publish = (
+  store: Store,
+  { run_id, tenant }: Pick<StoredRun, "run_id" | "tenant">,
+  hint: WebhookHint,
+  now: number
+): void => {
+  const enabled = { tenant, status: webhooks.columns.status.write("enabled") }
+  if ((store.tables.get(webhooks.name)?.find({ where: enabled, limit: 1 }) ?? []).length === 0)
+    return
+  const message = {
+    id: newId(store) as MessageId,
+    tenant,
+    key: webhookKey(run_id),
+    topic: webhook_event_topic,
+    payload: { ...hint, run: run_id }
   }
   enqueueMessage(store, message, now, false)
   for (const listener of store.written) listener()

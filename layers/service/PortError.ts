@@ -37,6 +37,14 @@ import type {
   EventTypeUnknown
 } from "../../src/delivery/IncomingEvent.ts"
 import type { DeadLetterNotFound, DeadLetterResolved } from "../../src/delivery/OutboxMessage.ts"
+import type {
+  TooManySecrets,
+  TooManyWebhooks,
+  WebhookDeliveryNotFound,
+  WebhookDeliveryWaits,
+  WebhookIsDisabled,
+  WebhookNotFound
+} from "../../src/delivery/Webhook.ts"
 import type { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import type {
   McpDefinitionNotOffered,
@@ -104,5 +112,11 @@ export type PortError =
   | SubjectIsActive
   | TokenNotFound
   | TooManyAuthorizations
+  | TooManySecrets
   | TooManyTokens
+  | TooManyWebhooks
   | Unauthorized
+  | WebhookDeliveryNotFound
+  | WebhookDeliveryWaits
+  | WebhookIsDisabled
+  | WebhookNotFound

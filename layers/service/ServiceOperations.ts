@@ -20,6 +20,7 @@ import * as Runs from "./RunEffects.ts"
 import { deliveries, processes, settings } from "./StandingEffects.ts"
 import * as Tokens from "./TokenEffects.ts"
 import * as Tools from "./ToolEffects.ts"
+import * as Webhooks from "./WebhookEffects.ts"
 
 /** By the groups of the HTTP API. */
 export const groups = {
@@ -41,6 +42,7 @@ export const groups = {
   memories: Memories,
   tools: Tools,
   tokens: Tokens,
+  webhooks: Webhooks,
   erasures: Erasures
 }
 

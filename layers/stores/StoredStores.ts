@@ -15,6 +15,7 @@ import type { Outbox } from "../../services/Outbox.ts"
 import type { Rows } from "../../services/Rows.ts"
 import type { TaskStore } from "../../services/TaskStore.ts"
 import type { ToolStops } from "../../services/ToolStops.ts"
+import type { Webhooks } from "../../services/Webhooks.ts"
 import { tokens } from "./StoredAccessTokens.ts"
 import * as StoredAccessTokens from "./StoredAccessTokens.ts"
 import { authorizations } from "./StoredAuthorizationRecords.ts"
@@ -31,6 +32,8 @@ import * as StoredMcpPins from "./StoredMcpPins.ts"
 import { digestItems, notices, preferences, questionPosts } from "./StoredNotices.ts"
 import * as StoredNotices from "./StoredNotices.ts"
 import * as StoredToolStops from "./StoredToolStops.ts"
+import { deliveries, webhooks } from "./StoredWebhooks.ts"
+import * as StoredWebhooks from "./StoredWebhooks.ts"
 
 /** The tables in which a person may stand. What an erasure does there follows from them, on every driver. */
 export const erasedTables = [
@@ -43,7 +46,9 @@ export const erasedTables = [
   eventInbox,
   idempotencyKeys,
   notices,
-  preferences
+  preferences,
+  webhooks,
+  deliveries
 ]
 
 export const layer: Layer.Layer<
@@ -55,7 +60,8 @@ export const layer: Layer.Layer<
   | IdempotencyKeys
   | McpPins
   | Notices
-  | ToolStops,
+  | ToolStops
+  | Webhooks,
   never,
   ConversationStore | Outbox | Rows | TaskStore
 > = Layer.mergeAll(
@@ -67,5 +73,6 @@ export const layer: Layer.Layer<
   StoredIdempotencyKeys.layer,
   StoredMcpPins.layer,
   StoredNotices.layer,
-  StoredToolStops.layer
+  StoredToolStops.layer,
+  StoredWebhooks.layer
 )

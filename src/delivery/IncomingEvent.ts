@@ -182,6 +182,8 @@ export const CloudEvent = Schema.Struct({
   datacontenttype: Schema.Literal("application/json"),
   /** The message's key: events of one partition come in order, except replayed ones. */
   partitionkey: Schema.String,
+  /** Of an event for a webhook of a tenant: later ones have greater texts. */
+  sequence: Schema.optionalKey(Schema.String),
   /** The message was a dead letter, so it may come after younger ones. */
   replayed: Schema.optionalKey(Schema.Literal(true)),
   data: Schema.Json
@@ -189,7 +191,7 @@ export const CloudEvent = Schema.Struct({
 export interface CloudEvent extends Schema.Schema.Type<typeof CloudEvent> {}
 
 export const cloudEventOf = (
-  message: OutboxMessage,
+  message: Pick<OutboxMessage, "id" | "key" | "created_at" | "replayed">,
   event: WebhookEvent,
   source: string
 ): CloudEvent => ({

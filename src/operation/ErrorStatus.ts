@@ -51,7 +51,13 @@ export const error_status = {
   StoreError: 503,
   SubjectIsActive: 409,
   TokenNotFound: 404,
+  TooManySecrets: 409,
   TooManyTokens: 409,
+  TooManyWebhooks: 409,
   TooManyAuthorizations: 409,
-  Unauthorized: 401
+  Unauthorized: 401,
+  WebhookDeliveryNotFound: 404,
+  WebhookDeliveryWaits: 409,
+  WebhookIsDisabled: 409,
+  WebhookNotFound: 404
 } as const

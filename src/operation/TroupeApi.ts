@@ -23,6 +23,7 @@ import * as RunOperations from "./RunOperations.ts"
 import * as StandingOperations from "./StandingOperations.ts"
 import * as TokenOperations from "./TokenOperations.ts"
 import * as ToolOperations from "./ToolOperations.ts"
+import * as WebhookOperations from "./WebhookOperations.ts"
 
 export class TroupeApi extends HttpApi.make("troupe")
   .add(
@@ -44,6 +45,7 @@ export class TroupeApi extends HttpApi.make("troupe")
     groupOf("memories", "Memories", MemoryOperations),
     groupOf("tools", "Tools and their policy", ToolOperations),
     groupOf("tokens", "Tokens", TokenOperations),
+    groupOf("webhooks", "Webhooks", WebhookOperations),
     groupOf("erasures", "Erasures", ErasureOperations),
     HealthApi
   )

@@ -49,6 +49,8 @@ const table = {
   deleteConversations: { customer: "own" },
   /** The right to manage access tokens. Of the common roles only `admin` has it: others that have it never make an admin's. */
   issueTokens: {},
+  /** The right to say where events of the tenant go. Of the common roles only `admin` has it. */
+  manageWebhooks: {},
   /** The right to see how the service was started. Of the common roles only `admin` has it. */
   administer: {},
   acceptMcpTool: forOperators

@@ -145,36 +145,49 @@ describe("WebhookDelivery", () => {
     )
   }
 
-  it.live(
-    "signs by Standard Webhooks where there is a secret, with each while two are in use",
-    () =>
-      Effect.gen(function* () {
-        const hook = yield* receiver(() => 204)
-        const secret = [Buffer.alloc(24, "a"), Buffer.alloc(64, "b")].map((key) =>
-          Redacted.make(`whsec_${key.toString("base64")}`)
-        )
-        yield* deliver(hook.url, message)
-        yield* deliver(hook.url, message, undefined, undefined, secret[0])
-        yield* deliver(hook.url, { ...message, attempts: 2 }, undefined, undefined, secret)
-        const [unsigned, one, both] = hook.seen
-        assert.deepStrictEqual(unsigned?.signed, {})
-        for (const [seen, by] of [
-          [one, secret.slice(0, 1)],
-          [both, secret]
-        ] as const) {
-          assert.strictEqual(seen!.signed["webhook-id"], message.id, "the same at each delivery")
-          for (const each of by) {
-            const receiver = new Webhook(Redacted.value(each))
-            assert.deepStrictEqual(
-              receiver.verify(seen!.body, seen!.signed),
-              JSON.parse(seen!.body)
-            )
-            assert.throws(() => receiver.verify(`${seen!.body} `, seen!.signed))
-          }
+  it.live("signs by Standard Webhooks for receivers with the old secret and with the new one", () =>
+    Effect.gen(function* () {
+      const hook = yield* receiver(() => 204)
+      const [older, newer] = [Buffer.alloc(24, "a"), Buffer.alloc(64, "b")].map((key) =>
+        Redacted.make(`whsec_${key.toString("base64")}`)
+      ) as [Redacted.Redacted, Redacted.Redacted]
+      const sent = Effect.fnUntraced(function* (
+        attempts: number,
+        secret?: WebhookDelivery.WebhookConfig["Service"]["secret"]
+      ) {
+        yield* deliver(hook.url, { ...message, attempts }, undefined, undefined, secret)
+        return hook.seen.at(-1)!
+      })
+      const has = (secret: Redacted.Redacted, { body, signed }: Seen) => {
+        const client = new Webhook(Redacted.value(secret))
+        assert.throws(() => client.verify(`${body} `, signed))
+        try {
+          assert.deepStrictEqual(client.verify(body, signed), JSON.parse(body))
+          return true
+        } catch {
+          return false
         }
-        const other = new Webhook(Redacted.value(secret[1]!))
-        assert.throws(() => other.verify(one!.body, one!.signed))
-      }).pipe(Effect.scoped)
+      }
+      assert.deepStrictEqual((yield* sent(1)).signed, {})
+      const before = yield* sent(1, older)
+      const during = yield* sent(2, [newer, older])
+      const after = yield* sent(3, newer)
+      assert.deepStrictEqual(
+        [before, during, after].map((each) => [has(older, each), has(newer, each)]),
+        [
+          [true, false],
+          [true, true],
+          [false, true]
+        ]
+      )
+      const [first] = during.signed["webhook-signature"]!.split(" ")
+      assert.isTrue(
+        has(newer, { ...during, signed: { ...during.signed, "webhook-signature": first! } })
+      )
+      for (const { signed } of [before, during, after]) {
+        assert.strictEqual(signed["webhook-id"], message.id, "the same at each delivery")
+      }
+    }).pipe(Effect.scoped)
   )
 
   it.effect("refuses a secret that is no key before anything is sent, and does not repeat it", () =>
@@ -195,7 +208,8 @@ describe("WebhookDelivery", () => {
         assert.strictEqual((error as WebhookDelivery.WebhookMisconfigured).field, "secret")
         if (text !== "") assert.notInclude(error.message, text === "whsec_" ? key : text)
       }
-      for (const given of [`whsec_${key}` as never, []]) {
+      const five = Array<Redacted.Redacted>(5).fill(Redacted.make(`whsec_${key}`))
+      for (const given of [`whsec_${key}` as never, [], five]) {
         const bare = yield* Effect.flip(
           deliver("http://127.0.0.1:1/", message, undefined, undefined, given)
         )

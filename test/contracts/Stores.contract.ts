@@ -31,6 +31,7 @@ import { tenantsTests } from "./Tenants.contract.ts"
 import { toolStopsTests } from "./ToolStops.contract.ts"
 import { toolStoresTests } from "./ToolStores.contract.ts"
 import type { Options } from "./Transact.contract.ts"
+import { webhooksTests } from "./Webhooks.contract.ts"
 
 export const storesContract = <R, E>(
   name: string,
@@ -65,4 +66,5 @@ export const storesContract = <R, E>(
     subjectErasureTests(it)
     conversationDeletionTests(it)
     erasedWordsTests(it)
+    webhooksTests(it)
   })

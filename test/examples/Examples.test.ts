@@ -210,7 +210,7 @@ const shown: Readonly<Record<string, readonly [shows: string, pages?: Record<str
   uimessages: ["asks its customer in a chat of the AI SDK", { "layers/http/README.md": 1 }],
   virtualtime: ["decides by rules and after an hour", { "layers/compose/README.md": 1 }],
   watching: ["decides on the question that it sees", { "layers/compose/README.md": 1 }],
-  webhook: ["delivers what was in the outbox", { "layers/channel/README.md": 1 }],
+  webhook: ["tells receivers of runs and of its own events", { "layers/channel/README.md": 2 }],
   worker: ["runs the body where the worker is"],
   writing: ["keeps a note by the methods of its own feature", { "layers/compose/README.md": 1 }]
 }

@@ -9,6 +9,8 @@ import * as Server from "../../layers/compose/assembly/HttpSurface.ts"
 import * as Stores from "../../layers/compose/assembly/StoreLayers.ts"
 import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AccessTokens } from "../../services/AccessTokens.ts"
+import { Webhooks } from "../../services/Webhooks.ts"
+import { WebhookId } from "../../src/delivery/Webhook.ts"
 import { AuthorizationRecords } from "../../services/AuthorizationRecords.ts"
 import { BlobStore } from "../../services/BlobStore.ts"
 import { MemoryStore } from "../../services/MemoryStore.ts"
@@ -16,7 +18,7 @@ import { Outbox } from "../../services/Outbox.ts"
 import { DraftStore } from "../../services/spectral/platform/contracts/DraftStore.ts"
 import { RecordImporter } from "../../services/spectral/platform/RecordImporter.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
-import { AgentName, AuthorizationId, Tenant, TokenId } from "../../src/value/Ids.ts"
+import { AgentName, AuthorizationId, MessageId, Tenant, TokenId } from "../../src/value/Ids.ts"
 import { SystemId } from "../../src/spectral/platform/contracts/Fact.ts"
 import type { Role } from "../../src/principal/Principal.ts"
 import { Principal } from "../../src/principal/Principal.ts"
@@ -52,7 +54,7 @@ const service = Server.layer({
   Layer.orDie
 )
 
-/** Ids by the first part of the path, and that of a file. */
+/** Ids by the first part of the path, and those of a file and of a delivery. */
 type IdsOf = Readonly<Record<string, string>>
 
 const seeded = Effect.gen(function* () {
@@ -92,6 +94,17 @@ const seeded = Effect.gen(function* () {
       uses: 0
     })
   )
+  const webhook = WebhookId.make(randomUUID())
+  const webhooks = yield* Webhooks
+  const { created_at } = times
+  yield* webhooks.add(
+    { tenant, id: webhook },
+    { url: "https://hooks.example/", created_by: "olga", created_at },
+    "whsec_1"
+  )
+  const news = { type: "run.failed", subject: waiting.run, data: { run: waiting.run } } as const
+  yield* webhooks.deliver({ tenant, event: MessageId.make(randomUUID()), news, at: created_at })
+  const [delivery] = yield* webhooks.deliveries({ tenant, webhook, limit: 1 })
   yield* RecordImporter.use((importer) => importer.record(tenant, sample))
   const system_id = SystemId.make("support-bot")
   const draft = { kind: "system_card", system_id, title: "Its owner", owner: "Care" } as const
@@ -116,6 +129,8 @@ const seeded = Effect.gen(function* () {
     runs: waiting.run,
     scans: "scan-1",
     tokens: token,
+    webhooks: webhook,
+    delivery: delivery!.id,
     digest
   }
   return ids
@@ -148,7 +163,10 @@ const payloads: Readonly<Record<string, unknown>> = {
   "records.review": { decision: "approved" },
   "runs.cancel": { reason: "enough" },
   "runs.fork": {},
-  "runs.settle": { call: "0/1.0", outcome: "run_again" }
+  "runs.settle": { call: "0/1.0", outcome: "run_again" },
+  "webhooks.change": { url: "https://evil.example/" },
+  "webhooks.resendFailed": { since: 1 },
+  "webhooks.rotate": {}
 }
 const queries: Readonly<Record<string, string>> = {
   "notices.unbind": "?channel=slack&address=C1",
@@ -179,7 +197,10 @@ const routes = ((): ReadonlyArray<Route> => {
 
 const pathOf = ({ name, path }: Route, ids: IdsOf): string => {
   const [, , group = ""] = path.split("/")
-  const at = path.replace(":digest", ids["digest"]!).replace(/:[a-z_]+/, ids[group] ?? group)
+  const at = path
+    .replace(":digest", ids["digest"]!)
+    .replace(":delivery", ids["delivery"]!)
+    .replace(/:[a-z_]+/, ids[group] ?? group)
   return at + (queries[name] ?? "").replace("RUN", ids["runs"] ?? "")
 }
 

@@ -27,9 +27,11 @@ import { DraftStore } from "../../services/spectral/platform/contracts/DraftStor
 import { RecordImporter } from "../../services/spectral/platform/RecordImporter.ts"
 import { RunReader } from "../../services/RunReader.ts"
 import { SubjectErasure } from "../../services/SubjectErasure.ts"
+import { Webhooks } from "../../services/Webhooks.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { ChannelName, in_app } from "../../src/conversation/ChannelBinding.ts"
-import { AgentName, AuthorizationId, Tenant, TokenId } from "../../src/value/Ids.ts"
+import { WebhookId } from "../../src/delivery/Webhook.ts"
+import { AgentName, AuthorizationId, MessageId, Tenant, TokenId } from "../../src/value/Ids.ts"
 import { SystemId } from "../../src/spectral/platform/contracts/Fact.ts"
 import { Principal } from "../../src/principal/Principal.ts"
 import * as Samples from "../contracts/Samples.ts"
@@ -167,7 +169,14 @@ const seeded = Effect.fnUntraced(function* (tenant: Tenant) {
   yield* CallRecords.use((records) =>
     records.store([{ ...recordOf(tenant, run, 1), tool_name: canary }])
   )
-  return { ...runs, digest, letter: letter.id }
+  const webhook = WebhookId.make(randomUUID())
+  const webhooks = yield* Webhooks
+  const hook = { url: "https://hooks.example/", description: canary, created_by: "olga" }
+  yield* webhooks.add({ tenant, id: webhook }, { ...hook, created_at: 1_000 }, `whsec_${webhook}`)
+  const data = { run, tool: canary } as const
+  const news = { type: "approval.settled", subject: run, data } as const
+  yield* webhooks.deliver({ tenant, event: MessageId.make(randomUUID()), news, at: 1_000 })
+  return { ...runs, digest, letter: letter.id, webhook }
 })
 type Seeds = Effect.Success<ReturnType<typeof seeded>>
 
@@ -288,7 +297,19 @@ const routes: Readonly<Record<string, Route>> = {
   "tools.servers": { path: () => "/v1/mcp-servers" },
   "tools.times": { path: () => "/v1/tool-times?from=0", shows: shown },
   // What workers offer is for all tenants.
-  "tools.workers": { path: () => "/v1/worker-tools", asEngine: ["tool_workers"] }
+  "tools.workers": { path: () => "/v1/worker-tools", asEngine: ["tool_workers"] },
+  // Secrets are of no tenant, so that no read of one finds them. What is told of them is when they sign.
+  "webhooks.deliveries": {
+    path: ({ webhook }) => `/v1/webhooks/${webhook}/deliveries`,
+    shows: shown,
+    asEngine: ["webhook_secrets"]
+  },
+  "webhooks.get": {
+    path: ({ webhook }) => `/v1/webhooks/${webhook}`,
+    shows: shown,
+    asEngine: ["webhook_secrets"]
+  },
+  "webhooks.list": { path: () => "/v1/webhooks", shows: shown, asEngine: ["webhook_secrets"] }
 }
 
 /** Those of the API that read, and which of them name what they read. */

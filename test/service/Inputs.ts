@@ -141,6 +141,40 @@ export const cases: Readonly<Record<Name, ReadonlyArray<readonly [input: Input, 
     ],
     tokens: [[{ limit: 5 }, "value"]],
     revokeToken: [[{ id: none }, "TokenNotFound"]],
+    createWebhook: [
+      [{ url: "https://hooks.example/" }, "value"],
+      [{ url: "https://hooks.example/", types: ["run.*"], filter: { agents: ["shop"] } }, "value"],
+      [{ url: "http://hooks.example/" }, "InvalidInput"],
+      [{ url: "https://192.168.0.1/" }, "InvalidInput"],
+      [{ url: "https://hooks.example/", types: ["run.ended"] }, "InvalidInput"],
+      [{ url: "https://hooks.example/", filter: { colour: "red" } }, "InvalidInput"],
+      [{ url: "https://hooks.example/", tenant: "globex" }, "InvalidInput"]
+    ],
+    webhooks: [[{}, "value"]],
+    webhook: [
+      [{ id: none }, "WebhookNotFound"],
+      [{ id: "x" }, "InvalidInput"]
+    ],
+    changeWebhook: [
+      [{ id: none, url: "https://hooks.example/" }, "WebhookNotFound"],
+      [{ id: none, url: "https://10.0.0.1/" }, "InvalidInput"],
+      [{ id: none, enabled: false }, "InvalidInput"]
+    ],
+    deleteWebhook: [[{ id: none }, "WebhookNotFound"]],
+    rotateWebhookSecret: [
+      [{ id: none }, "WebhookNotFound"],
+      [{ id: none, overlap_ms: -1 }, "InvalidInput"]
+    ],
+    webhookDeliveries: [
+      [{ id: none, status: "failed", limit: 5 }, "WebhookNotFound"],
+      [{ id: none, status: "lost" }, "InvalidInput"]
+    ],
+    resendWebhookDelivery: [[{ id: none, delivery: none }, "WebhookNotFound"]],
+    resendFailedWebhookDeliveries: [
+      [{ id: none, since: 1 }, "WebhookNotFound"],
+      [{ id: none }, "InvalidInput"],
+      [{ id: none, since: 1, limit: 501 }, "InvalidInput"]
+    ],
     approvals: [
       [{ status: "pending" }, "value"],
       [{ status: "lost" }, "InvalidInput"],

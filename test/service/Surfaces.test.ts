@@ -156,7 +156,7 @@ const comparable = (value: unknown): unknown =>
   JSON.parse(
     (JSON.stringify(value) ?? "null")
       .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "an id")
-      .replaceAll(/(troupe_)?[0-9a-f]{32,}/g, "a key")
+      .replaceAll(/(troupe_)?[0-9a-f]{32,}|whsec_[A-Za-z0-9+/=]{44}/g, "a key")
       .replaceAll(/\b1[0-9]{12}([0-9]{6})?\b/g, "1")
       .replaceAll(/"duration_ms":[0-9]+/g, '"duration_ms":0')
   )

@@ -55,7 +55,8 @@ const of_no_tenant = [
   "migrations_semstreams",
   "migrations_spectral",
   "processes",
-  "tool_workers"
+  "tool_workers",
+  "webhook_secrets"
 ]
 
 const accept = (tenant: Tenant) =>

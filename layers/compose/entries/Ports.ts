@@ -59,6 +59,7 @@ export * from "../../../services/Tokenizer.ts"
 export * from "../../../services/ToolQueue.ts"
 export * from "../../../services/ToolRegistry.ts"
 export * from "../../../services/ToolStops.ts"
+export * from "../../../services/Webhooks.ts"
 
 export * from "../../../src/conversation/Conversation.ts"
 export * from "../../../src/conversation/Transcript.ts"

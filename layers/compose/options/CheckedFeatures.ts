@@ -153,7 +153,7 @@ const of_every_store: ReadonlySet<string> = new Set(
   conversation_messages conversations dead_letters digest_items erasures event_inbox feature_tables idempotency_keys
   mcp_pin_changes mcp_pins memory_canonical_texts memory_rows memory_scopes memory_words notice_preferences notices outbox
   outbox_keys outbox_place processes quarantine question_posts run_details run_events run_pairs runs tool_messages tool_stops
-  tool_workers turn_costs unknown_calls`.split(/\s+/)
+  tool_workers turn_costs unknown_calls webhook_deliveries webhook_secrets webhooks`.split(/\s+/)
 )
 
 const isOfEveryStore = (name: string): boolean =>

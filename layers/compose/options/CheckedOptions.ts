@@ -2,7 +2,7 @@
  * Checks the options of a start before anything is opened: an option that does not fit its type fails with
  * `InvalidInput` and its field, and leaves no directory, no connection and no program behind.
  */
-import { Effect, Layer, Redacted, Schema } from "effect"
+import { Effect, Layer, Redacted, Result, Schema } from "effect"
 import { guards_max, isGuard } from "../../../src/agent/Guard.ts"
 import { call_profiles } from "../../../src/call/CallTarget.ts"
 import { InvalidInput, shapeReader } from "../../../src/schema/InvalidInput.ts"
@@ -14,6 +14,7 @@ import { checkPolicyRoles } from "../../../src/permission/PolicyCheck.ts"
 import { DeclaredRoles, declaredRoles } from "../../../src/principal/Rights.ts"
 import { BindingTarget, bindings_max } from "../../../src/conversation/ChannelBinding.ts"
 import { AgentName } from "../../../src/value/Ids.ts"
+import { parseAddressRange } from "../../../src/network/Address.ts"
 import type { Policy } from "../../../src/permission/Policy.ts"
 import { decodeAgent } from "../../runtime/directory/LocalAgentDirectory.ts"
 import { memory_bytes_min } from "../../runtime/loop/RunMemory.ts"
@@ -148,6 +149,19 @@ const EventOptions = Schema.Struct({
   retention_ms: time(60_000, 31_536_000_000)
 })
 
+const isRange = (value: unknown): boolean =>
+  typeof value === "string" && Result.isSuccess(parseAddressRange(value))
+
+const WebhookOptions = Schema.Struct({
+  allow_ranges: Schema.optionalKey(
+    Schema.Array(is<string>("an address range such as 10.0.0.0/8", isRange)).check(
+      Schema.isMaxLength(64)
+    )
+  ),
+  http: Schema.optionalKey(Schema.Boolean),
+  retention_ms: time(60_000, 31_536_000_000)
+})
+
 const Files = Schema.Struct({
   // A whole file is held in memory, also in base64.
   file_bytes_max: optionalBetween(1, 100_000_000),
@@ -231,6 +245,7 @@ const fields = {
   ingress: Schema.optionalKey(layer),
   events: Schema.optionalKey(EventOptions),
   files: Schema.optionalKey(Files),
+  webhooks: Schema.optionalKey(WebhookOptions),
   http: Schema.optionalKey(objectOf<Http>("an object with tokens")),
   roles: Schema.optionalKey(objectOf("an object with roles and the rights of each")),
   drain_ms: time(0, 3_600_000),

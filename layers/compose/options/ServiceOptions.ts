@@ -47,6 +47,16 @@ export interface BindTo {
   readonly recipient: string
 }
 
+/** Where webhooks of tenants may be, and how long what was delivered to them is listed. */
+export interface WebhookOptions {
+  /** Address ranges that they may be at although these are not public, such as `10.0.0.0/8`. At most 64. Absent = none. */
+  readonly allow_ranges?: ReadonlyArray<string>
+  /** Whether their URLs may begin with `http://`. Absent = https alone. */
+  readonly http?: boolean
+  /** How long deliveries are kept: a minute to a year. Absent = 30 days. */
+  readonly retention_ms?: Time
+}
+
 /** Which events the service takes in, and which agent they tell. */
 export interface EventOptions {
   /** The name of an agent of this process; another one rejects the start. */
@@ -230,6 +240,11 @@ export interface Options<Known extends ReadonlyArray<AgentSpec> = ReadonlyArray<
    * @see layers/channel/README.md
    */
   readonly events?: EventOptions
+  /**
+   * Where the webhooks may be that admins of tenants make (`createWebhook`). Absent = at public addresses, over https.
+   * @see layers/channel/README.md
+   */
+  readonly webhooks?: WebhookOptions
   /** How long a stop waits for the steps that are in flight, 0 to an hour; then it interrupts them. Absent = 5 s. */
   readonly drain_ms?: Time
   /**

@@ -12,6 +12,7 @@ const sections = [
   "files",
   "events",
   "observe",
+  "webhooks",
   "drain_ms",
   "in_flight_bytes_max",
   "store"

@@ -29,6 +29,7 @@ import type * as RunOperations from "../../../src/operation/RunOperations.ts"
 import type * as StandingOperations from "../../../src/operation/StandingOperations.ts"
 import type * as TokenOperations from "../../../src/operation/TokenOperations.ts"
 import type * as ToolOperations from "../../../src/operation/ToolOperations.ts"
+import type * as WebhookOperations from "../../../src/operation/WebhookOperations.ts"
 import type { PublishedEvent } from "./MethodShapes.ts"
 
 export type { Send } from "./SendTo.ts"
@@ -328,6 +329,27 @@ export interface NodeService<Contexts = {}> extends HttpMethods {
   readonly tokens: Method<typeof TokenOperations.list>
   /** Revokes a token: once this resolves, no process accepts it. Rejects with `TokenNotFound` if the tenant has no such token. */
   readonly revokeToken: Method<typeof TokenOperations.revoke>
+  /**
+   * Tells a URL of events of `by`'s tenant: of all, or of some `types` and those that fit a `filter`. The result is the only place
+   * with the `secret` that signs them. At most 20 a tenant. Rejects with `InvalidInput` for a URL that no event would be sent to.
+   */
+  readonly createWebhook: Method<typeof WebhookOperations.create>
+  /** The webhooks of `by`'s tenant, newest first. */
+  readonly webhooks: Method<typeof WebhookOperations.list>
+  /** One of them. Rejects with `WebhookNotFound` if the tenant has no such webhook. */
+  readonly webhook: Method<typeof WebhookOperations.get>
+  /** Replaces what a webhook is told of. `enabled: false` disables it, and what waits for it has failed. */
+  readonly changeWebhook: Method<typeof WebhookOperations.change>
+  /** Deletes a webhook, its secrets and its deliveries. */
+  readonly deleteWebhook: Method<typeof WebhookOperations.remove>
+  /** Signs with a new secret, and until `overlap_ms` has passed (absent = a day) with those before it too. */
+  readonly rotateWebhookSecret: Method<typeof WebhookOperations.rotate>
+  /** Deliveries to a webhook with their attempts, newest first: 50 per page unless `limit` (to 500) is set. */
+  readonly webhookDeliveries: Method<typeof WebhookOperations.deliveries>
+  /** Sends a delivery again. Rejects with `WebhookDeliveryWaits` if it is sent without that. */
+  readonly resendWebhookDelivery: Method<typeof WebhookOperations.resend>
+  /** Sends again what has failed since a moment, oldest first, at most 500. Gives how many. */
+  readonly resendFailedWebhookDeliveries: Method<typeof WebhookOperations.resendFailed>
   /** The tools of this process by key, with their agents and what the policy says of their calls. */
   readonly tools: Method<typeof ToolOperations.list>
   /** The policy of this process, its version, and what of it has no effect. */

@@ -59,7 +59,7 @@ type FeatureNeeds = Layer.Services<AnyFeature["layer"]>
 /** The options with times as numbers, except those of HTTP, which are decoded separately. */
 interface PlainOptions extends Omit<
   Options,
-  "drain_ms" | "events" | "files" | "retention" | "store" | "toolConfigs"
+  "drain_ms" | "events" | "files" | "retention" | "store" | "toolConfigs" | "webhooks"
 > {
   readonly drain_ms?: number
   readonly events?: Omit<EventOptions, "retention_ms"> & { readonly retention_ms?: number }
@@ -67,9 +67,10 @@ interface PlainOptions extends Omit<
   readonly retention?: Stores.RetentionOptions
   readonly store?: "ephemeral" | { readonly directory: string } | PostgresStore
   readonly toolConfigs?: ToolConfigs
+  readonly webhooks?: Channels.WebhookBounds
 }
 
-const timed = ["events", "files", "mcp", "retention", "store", "toolConfigs"] as const
+const timed = ["events", "files", "mcp", "retention", "store", "toolConfigs", "webhooks"] as const
 
 /** Values that are not objects, or that cannot be read, are left for the check of the options, which refuses them. */
 const plainTimes = (options: Options): PlainOptions =>
@@ -215,7 +216,8 @@ const accessOf = (
     Layer.succeed(DeclaredRoles, roles),
     Layer.succeed(DeclaredGuards, options.guards ?? []),
     Layer.succeed(ApprovalUrl, approval_url),
-    Layer.succeed(StartSettings, shownSettings(options, http))
+    Layer.succeed(StartSettings, shownSettings(options, http)),
+    Channels.webhookBounds(options.webhooks)
   )
 
 /** Everything that a process runs, made from its options. Fails if an option is wrong. */

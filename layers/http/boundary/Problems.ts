@@ -59,9 +59,15 @@ const kinds = {
   StoreError: ["store-unavailable", "A store did not answer"],
   SubjectIsActive: ["subject-is-active", "The subject has runs that are not over"],
   TokenNotFound: ["token-not-found", "Token not found"],
+  TooManySecrets: ["too-many-secrets", "Too many secrets sign"],
   TooManyTokens: ["too-many-tokens", "Too many tokens"],
+  TooManyWebhooks: ["too-many-webhooks", "Too many webhooks"],
   TooManyAuthorizations: ["too-many-authorizations", "Too many authorisations"],
-  Unauthorized: ["unauthorized", "A valid token is needed"]
+  Unauthorized: ["unauthorized", "A valid token is needed"],
+  WebhookDeliveryNotFound: ["webhook-delivery-not-found", "Delivery not found"],
+  WebhookDeliveryWaits: ["webhook-delivery-waits", "The delivery waits to be sent"],
+  WebhookIsDisabled: ["webhook-is-disabled", "The webhook is disabled"],
+  WebhookNotFound: ["webhook-not-found", "Webhook not found"]
 } as const satisfies Record<PortError["_tag"], readonly [string, string]>
 
 const day_ms = 86_400_000
@@ -134,11 +140,17 @@ const details: { readonly [E in PortError as E["_tag"]]: (error: E) => string } 
   StoreError: () => lost,
   SubjectIsActive: ({ message }) => `${message}. What was not erased before stays as it is.`,
   TokenNotFound: ({ id }) => `There is no token ${quoted(id)}.`,
+  TooManySecrets: ({ message }) => `${message}.`,
   TooManyTokens: ({ tokens_max }) =>
     `${tokens_max} tokens of this tenant are in force, which is the most. Revoke one first.`,
+  TooManyWebhooks: ({ message }) => `${message}. Delete one first.`,
   TooManyAuthorizations: ({ authorizations_max }) =>
     `${authorizations_max} authorisations are in force in this workspace, which is the most. Revoke one first.`,
-  Unauthorized: () => "Send `Authorization: Bearer <token>` with a token that this service knows."
+  Unauthorized: () => "Send `Authorization: Bearer <token>` with a token that this service knows.",
+  WebhookDeliveryNotFound: ({ id }) => `There is no delivery ${quoted(id)} of this webhook.`,
+  WebhookDeliveryWaits: ({ id }) => `Delivery ${id} is sent without this.`,
+  WebhookIsDisabled: ({ id }) => `Webhook ${id} is disabled. Enable it first.`,
+  WebhookNotFound: ({ id }) => `There is no webhook ${quoted(id)}.`
 }
 
 const statuses = error_status satisfies Record<PortError["_tag"], number>

@@ -1444,6 +1444,85 @@ END $body$;
 CREATE TRIGGER memory_guard BEFORE INSERT OR UPDATE OF text, place, tenant ON troupe.memory_rows
 FOR EACH ROW EXECUTE FUNCTION troupe.memory_guard();
 ----
+CREATE TABLE troupe.webhooks (
+    id uuid PRIMARY KEY,
+    -- Lists are in this order.
+    position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
+    tenant text NOT NULL,
+    -- 0 enabled, 1 disabled.
+    status int2 NOT NULL,
+    -- JSON objects: where to and what, why not, and what failed last.
+    settings text NOT NULL,
+    disabled text,
+    failing text
+  );
+----
+CREATE INDEX webhooks_tenant ON troupe.webhooks (tenant, status, position);
+----
+CREATE TABLE troupe.webhook_secrets (
+    position int8 PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    webhook uuid NOT NULL,
+    secret text NOT NULL,
+    made_at int8 NOT NULL,
+    -- Absent = it is the newest.
+    ends_at int8
+  );
+----
+CREATE INDEX webhook_secrets_webhook ON troupe.webhook_secrets (webhook, position);
+----
+CREATE TABLE troupe.webhook_deliveries (
+    id uuid PRIMARY KEY,
+    position int8 NOT NULL GENERATED ALWAYS AS IDENTITY,
+    tenant text NOT NULL,
+    webhook uuid NOT NULL,
+    event uuid NOT NULL,
+    -- 0 waiting, 1 delivered, 2 failed.
+    status int2 NOT NULL,
+    -- Why it failed without an attempt: 0 disabled, 1 full.
+    reason int2,
+    -- What happened, as a JSON object, and a JSON list.
+    news text NOT NULL,
+    attempts text NOT NULL,
+    created_at int8 NOT NULL,
+    UNIQUE (event, webhook)
+  );
+----
+CREATE INDEX webhook_deliveries_newest ON troupe.webhook_deliveries (webhook, position);
+----
+CREATE INDEX webhook_deliveries_status ON troupe.webhook_deliveries (webhook, status, position);
+----
+CREATE INDEX webhook_deliveries_age ON troupe.webhook_deliveries (created_at);
+----
+CREATE FUNCTION troupe.publish_end() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
+BEGIN
+  IF EXISTS (SELECT FROM troupe.webhooks w WHERE w.tenant = NEW.tenant AND w.status = 0) THEN
+    PERFORM troupe.announce(NEW.tenant, 'webhooks/' || NEW.id, 'webhook.event', json_build_object('type', CASE
+      WHEN NEW.status = 2 THEN 'run.complete'
+      WHEN (SELECT r.status FROM troupe.runs r WHERE r.run_id = NEW.id) = 5 THEN 'run.cancelled'
+      ELSE 'run.failed' END, 'run', NEW.id)::text, floor(extract(epoch FROM clock_timestamp()) * 1000)::int8);
+  END IF;
+  RETURN NULL;
+END $body$;
+----
+CREATE TRIGGER publish_end AFTER UPDATE OF status ON troupe.agent_tasks
+FOR EACH ROW WHEN (OLD.status < 2 AND NEW.status >= 2) EXECUTE FUNCTION troupe.publish_end();
+----
+CREATE FUNCTION troupe.publish_question() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
+BEGIN
+  IF EXISTS (SELECT FROM troupe.webhooks w WHERE w.tenant = NEW.tenant AND w.status = 0) THEN
+    PERFORM troupe.announce(NEW.tenant, 'webhooks/' || NEW.run_id, 'webhook.event', json_build_object('type',
+      CASE NEW.status WHEN 0 THEN 'approval.requested' ELSE 'approval.settled' END,
+      'run', NEW.run_id, 'approval', NEW.id)::text, floor(extract(epoch FROM clock_timestamp()) * 1000)::int8);
+  END IF;
+  RETURN NULL;
+END $body$;
+----
+CREATE TRIGGER publish_question AFTER INSERT ON troupe.approvals
+FOR EACH ROW WHEN (NEW.status = 0) EXECUTE FUNCTION troupe.publish_question();
+----
+CREATE TRIGGER publish_settled AFTER UPDATE OF status ON troupe.approvals
+FOR EACH ROW WHEN (OLD.status = 0 AND NEW.status <> 0) EXECUTE FUNCTION troupe.publish_question();
+----
 CREATE TABLE troupe.blob_totals (
     tenant text PRIMARY KEY,
     bytes int8 NOT NULL
@@ -1691,6 +1770,14 @@ ALTER TABLE troupe.unknown_calls ENABLE ROW LEVEL SECURITY;
 ----
 CREATE POLICY of_tenant ON troupe.unknown_calls FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
 ----
+ALTER TABLE troupe.webhook_deliveries ENABLE ROW LEVEL SECURITY;
+----
+CREATE POLICY of_tenant ON troupe.webhook_deliveries FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
+----
+ALTER TABLE troupe.webhooks ENABLE ROW LEVEL SECURITY;
+----
+CREATE POLICY of_tenant ON troupe.webhooks FOR SELECT USING (tenant = current_setting('troupe.tenant', true));
+----
 ALTER TABLE troupe.conversations ENABLE ROW LEVEL SECURITY;
 ----
 CREATE POLICY of_tenant ON troupe.conversations FOR SELECT USING (tenant || '' = current_setting('troupe.tenant', true));
@@ -1706,142 +1793,142 @@ CREATE POLICY of_tenant ON troupe.memory_words FOR SELECT USING (EXISTS (SELECT 
       AND s.tenant = current_setting('troupe.tenant', true) OFFSET 0));
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-1076-7293-9132-e1193c89f84a', 'acme', 'clerk', 'finished', 'finished', '1', '2', NULL, NULL, '01a23000-107c-71e4-b972-a1a8e1eb6db1', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a23000107672939132e1193c89f84a"', 'api', '1796101640316');
+VALUES ('01a2317f-3635-757f-9c69-b22c3060fa3b', 'acme', 'clerk', 'finished', 'finished', '1', '2', NULL, NULL, '01a2317f-3636-769d-930a-43509307a8f0', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2317f3635757f9c69b22c3060fa3b"', 'api', '1796126750262');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-1198-7170-bfc8-f8dd4e31d346', 'acme', 'clerk', 'asking', 'asking', '1', '1', NULL, NULL, '01a23000-1198-7170-bfc8-f8de49188fdf', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2300011987170bfc8f8dd4e31d346"', 'api', '1796101640600');
+VALUES ('01a2317f-3d2e-72db-814e-f9f0259a83ca', 'acme', 'clerk', 'asking', 'asking', '1', '1', NULL, NULL, '01a2317f-3d2e-72db-814e-f9f1200cd2b7', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2317f3d2e72db814ef9f0259a83ca"', 'api', '1796126752046');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-11bf-7524-8518-99d6ac882386', 'acme', 'boss', 'delegated', 'delegated', '1', '1', NULL, NULL, '01a23000-11bf-7524-8518-99d74daae1b2', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2300011bf7524851899d6ac882386"', 'api', '1796101640639');
+VALUES ('01a2317f-3d8e-7567-ab42-f7be85eb8ebf', 'acme', 'boss', 'delegated', 'delegated', '1', '1', NULL, NULL, '01a2317f-3d8f-70ed-ad91-5a51e201a7fa', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2317f3d8e7567ab42f7be85eb8ebf"', 'api', '1796126752143');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-11f5-701f-88ec-95bba1b5ade2', 'acme', 'printer', 'queued', 'queued', '1', '1', NULL, NULL, '01a23000-11f5-701f-88ec-95bc43bbdb74', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2300011f5701f88ec95bba1b5ade2"', 'api', '1796101640693');
+VALUES ('01a2317f-3e21-76b9-b8c1-f87068257fb5', 'acme', 'printer', 'queued', 'queued', '1', '1', NULL, NULL, '01a2317f-3e21-76b9-b8c1-f871bcdde46e', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2317f3e2176b9b8c1f87068257fb5"', 'api', '1796126752289');
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('b0eda3da-eead-4299-9f4b-a9f393985d18', '1', 'acme', '01a23000-1076-7293-9132-e1193c89f84a', '1', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"6560d3f59f6a2e0e29ffa7998be6eddb2e017c787eb3c1aa45cca78fecca88d2","id":"b0eda3da-eead-4299-9f4b-a9f393985d18","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"b0eda3da-eead-4299-9f4b-a9f393985d18","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796101640465,"run_id":"01a23000-1076-7293-9132-e1193c89f84a","shown_digest":"a37eaafae7ebdc1076930876499f88f4c14f24c6551a12991c32d3b1b59e2f68","tool_key":"shop.refund@1"}', '{"decided_at":1796101640530,"decided_by":"alice","decision":{"_tag":"Approve"}}');
+VALUES ('35cb4477-7294-441a-ad19-5dbeac81c44b', '3', 'acme', '01a2317f-3d8e-7567-ab42-f7be85eb8ebf', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"e298b947908e74082bfc540ce2451c87f8de49f5af9dceae251c1fce02b21eaf","id":"35cb4477-7294-441a-ad19-5dbeac81c44b","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"35cb4477-7294-441a-ad19-5dbeac81c44b","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796126752224,"run_id":"01a2317f-3d8e-7567-ab42-f7be85eb8ebf","shown_digest":"e1f61bcdf4c42f758e50526f4b8eb1f03a4e6379f0edc82a85796f5fcd3f0726","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('e9598691-1309-4bbe-8087-634959ba1319', '2', 'acme', '01a23000-1198-7170-bfc8-f8dd4e31d346', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"a09fe2791e81c1ab2f0c34c7d9219719613faf78c8affa874b58d87aeb44ea0b","id":"e9598691-1309-4bbe-8087-634959ba1319","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"e9598691-1309-4bbe-8087-634959ba1319","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796101640622,"run_id":"01a23000-1198-7170-bfc8-f8dd4e31d346","shown_digest":"f763b3bc04f4b2aa32296d6bc145ae94ef5d0d22a5aed995275575289d8b8f84","tool_key":"shop.refund@1"}', NULL);
+VALUES ('60e21ac1-fe73-4823-b7f4-a8407627dbeb', '2', 'acme', '01a2317f-3d2e-72db-814e-f9f0259a83ca', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"3bd3b1f0f7f565457fa5f5244dae2b4a932fe578df50c16d0a8a01be706dda94","id":"60e21ac1-fe73-4823-b7f4-a8407627dbeb","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"60e21ac1-fe73-4823-b7f4-a8407627dbeb","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796126752095,"run_id":"01a2317f-3d2e-72db-814e-f9f0259a83ca","shown_digest":"c56f2ca24da7a7f242e6f6260a7d7b901ee338751e75dccc1eeb810ff5e681d8","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('ef7717ff-28b8-4433-80cf-cc7efb3e5a53', '3', 'acme', '01a23000-11bf-7524-8518-99d6ac882386', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"50aaa170e651b8d157f45a781b06c307167117a754169d1ffe8688967788944d","id":"ef7717ff-28b8-4433-80cf-cc7efb3e5a53","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"ef7717ff-28b8-4433-80cf-cc7efb3e5a53","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796101640673,"run_id":"01a23000-11bf-7524-8518-99d6ac882386","shown_digest":"63c4cc6146909f380bf28d1d4d5cc01840a25fc3a186c8661b50eb7a4620383c","tool_key":"shop.refund@1"}', NULL);
+VALUES ('ef252215-bead-4e49-9f93-118f5923d5c7', '1', 'acme', '01a2317f-3635-757f-9c69-b22c3060fa3b', '1', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"21ae1a47375c1bab69f79443dbd23ecb109f943f9494df1b40c492f2c4fc5aa7","id":"ef252215-bead-4e49-9f93-118f5923d5c7","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"ef252215-bead-4e49-9f93-118f5923d5c7","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796126751338,"run_id":"01a2317f-3635-757f-9c69-b22c3060fa3b","shown_digest":"75127e3f91d36c78a52b1ebf052fe7e23775f1e7b409dff129b0d0ca469ace09","tool_key":"shop.refund@1"}', '{"decided_at":1796126751594,"decided_by":"alice","decision":{"_tag":"Approve"}}');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'asking', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a23000-1198-7170-bfc8-f8dd4e31d346', '1796101640600');
+VALUES ('acme', 'asking', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a2317f-3d2e-72db-814e-f9f0259a83ca', '1796126752046');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'delegated', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a23000-11bf-7524-8518-99d6ac882386', '1796101640639');
+VALUES ('acme', 'delegated', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a2317f-3d8e-7567-ab42-f7be85eb8ebf', '1796126752143');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a23000-1076-7293-9132-e1193c89f84a', '1796101640316');
+VALUES ('acme', 'finished', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a2317f-3635-757f-9c69-b22c3060fa3b', '1796126750262');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '1', 'assistant', '"It is paid back."', 'api', NULL, '01a23000-1076-7293-9132-e1193c89f84a', '1796101640568');
+VALUES ('acme', 'finished', '1', 'assistant', '"It is paid back."', 'api', NULL, '01a2317f-3635-757f-9c69-b22c3060fa3b', '1796126751883');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'queued', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a23000-11f5-701f-88ec-95bba1b5ade2', '1796101640693');
+VALUES ('acme', 'queued', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a2317f-3e21-76b9-b8c1-f87068257fb5', '1796126752289');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'asking', '2', 'clerk', 'asking', 'system', NULL, '"alice"', '1796101640600', '1', '1', '"Pay order 7 back."', NULL, '1796101640600', 'false');
+VALUES ('acme', 'asking', '2', 'clerk', 'asking', 'system', NULL, '"alice"', '1796126752046', '1', '1', '"Pay order 7 back."', NULL, '1796126752046', 'false');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'delegated', '3', 'boss', 'delegated', 'system', NULL, '"alice"', '1796101640639', '1', '1', '"Pay order 7 back."', NULL, '1796101640639', 'false');
+VALUES ('acme', 'delegated', '3', 'boss', 'delegated', 'system', NULL, '"alice"', '1796126752143', '1', '1', '"Pay order 7 back."', NULL, '1796126752143', 'false');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '1', 'clerk', 'finished', 'system', NULL, '"alice"', '1796101640316', '1', '2', '"Pay order 7 back."', NULL, '1796101640568', 'false');
+VALUES ('acme', 'finished', '1', 'clerk', 'finished', 'system', NULL, '"alice"', '1796126750262', '1', '2', '"Pay order 7 back."', NULL, '1796126751883', 'false');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1796101640693', '1', '1', '"Pay order 7 back."', NULL, '1796101640693', 'false');
+VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1796126752289', '1', '1', '"Pay order 7 back."', NULL, '1796126752289', 'false');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('1', '2026-12-01 05:07:19.594+00', 'start');
+VALUES ('1', '2026-12-01 12:05:48.272+00', 'start');
 ----
 INSERT INTO troupe.processes (owner, since, seen_at, expires_at, guarded, agents) OVERRIDING SYSTEM VALUE
-VALUES ('165da49e-153d-4d57-8ec1-81878d3da652', '2026-12-01 05:07:20.284+00', '2026-12-01 05:07:20.284+00', '2026-12-01 05:07:35.284+00', 'false', '{}');
+VALUES ('76e99cbb-e955-447a-8c6e-d442444627a0', '2026-12-01 12:05:50.238+00', '2026-12-01 12:05:50.238+00', '2026-12-01 12:06:05.238+00', 'false', '{}');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-1076-7293-9132-e1193c89f84a', 'acme', 'clerk', 'finished', 'finished', '1', '165da49e-153d-4d57-8ec1-81878d3da652', 'false', '{}', '1796101640316');
+VALUES ('01a2317f-3635-757f-9c69-b22c3060fa3b', 'acme', 'clerk', 'finished', 'finished', '1', '76e99cbb-e955-447a-8c6e-d442444627a0', 'false', '{}', '1796126750262');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-1198-7170-bfc8-f8dd4e31d346', 'acme', 'clerk', 'asking', 'asking', '1', '165da49e-153d-4d57-8ec1-81878d3da652', 'true', '{}', '1796101640600');
+VALUES ('01a2317f-3d2e-72db-814e-f9f0259a83ca', 'acme', 'clerk', 'asking', 'asking', '1', '76e99cbb-e955-447a-8c6e-d442444627a0', 'true', '{}', '1796126752046');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-11bf-7524-8518-99d6ac882386', 'acme', 'boss', 'delegated', 'delegated', '1', '165da49e-153d-4d57-8ec1-81878d3da652', 'true', '{}', '1796101640639');
+VALUES ('01a2317f-3d8e-7567-ab42-f7be85eb8ebf', 'acme', 'boss', 'delegated', 'delegated', '1', '76e99cbb-e955-447a-8c6e-d442444627a0', 'true', '{}', '1796126752143');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-11f5-701f-88ec-95bba1b5ade2', 'acme', 'printer', 'queued', 'queued', '1', '165da49e-153d-4d57-8ec1-81878d3da652', 'true', '{}', '1796101640693');
+VALUES ('01a2317f-3e21-76b9-b8c1-f87068257fb5', 'acme', 'printer', 'queued', 'queued', '1', '76e99cbb-e955-447a-8c6e-d442444627a0', 'true', '{}', '1796126752289');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-1076-7293-9132-e1193c89f84a', '0', '1796101640316', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"finished"},"by":"alice","conversation":"finished","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a23000107672939132e1193c89f84a"}', '{"_tag":"RunClaimed","epoch":1,"owner":"165da49e-153d-4d57-8ec1-81878d3da652"}');
+VALUES ('01a2317f-3635-757f-9c69-b22c3060fa3b', '0', '1796126750262', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"finished"},"by":"alice","conversation":"finished","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a2317f3635757f9c69b22c3060fa3b"}', '{"_tag":"RunClaimed","epoch":1,"owner":"76e99cbb-e955-447a-8c6e-d442444627a0"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-1076-7293-9132-e1193c89f84a', '2', '1796101640382', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796101640382,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796101640382}');
+VALUES ('01a2317f-3635-757f-9c69-b22c3060fa3b', '2', '1796126750390', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796126750390,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796126750390}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-1076-7293-9132-e1193c89f84a', '4', '1796101640413', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
+VALUES ('01a2317f-3635-757f-9c69-b22c3060fa3b', '4', '1796126750466', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-1076-7293-9132-e1193c89f84a', '5', '1796101640465', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"b0eda3da-eead-4299-9f4b-a9f393985d18","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"6560d3f59f6a2e0e29ffa7998be6eddb2e017c787eb3c1aa45cca78fecca88d2","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"b0eda3da-eead-4299-9f4b-a9f393985d18","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"a37eaafae7ebdc1076930876499f88f4c14f24c6551a12991c32d3b1b59e2f68","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a2317f-3635-757f-9c69-b22c3060fa3b', '5', '1796126751338', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"ef252215-bead-4e49-9f93-118f5923d5c7","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"21ae1a47375c1bab69f79443dbd23ecb109f943f9494df1b40c492f2c4fc5aa7","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"ef252215-bead-4e49-9f93-118f5923d5c7","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"75127e3f91d36c78a52b1ebf052fe7e23775f1e7b409dff129b0d0ca469ace09","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-1076-7293-9132-e1193c89f84a', '6', '1796101640530', 'ApprovalDecided', '{"_tag":"ApprovalDecided","approval":"b0eda3da-eead-4299-9f4b-a9f393985d18","by":"alice","call":"0/2.0","decision":{"_tag":"Approve"},"digest":"6560d3f59f6a2e0e29ffa7998be6eddb2e017c787eb3c1aa45cca78fecca88d2"}', NULL);
+VALUES ('01a2317f-3635-757f-9c69-b22c3060fa3b', '6', '1796126751594', 'ApprovalDecided', '{"_tag":"ApprovalDecided","approval":"ef252215-bead-4e49-9f93-118f5923d5c7","by":"alice","call":"0/2.0","decision":{"_tag":"Approve"},"digest":"21ae1a47375c1bab69f79443dbd23ecb109f943f9494df1b40c492f2c4fc5aa7"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-1076-7293-9132-e1193c89f84a', '7', '1796101640558', NULL, '{"_tag":"CallDispatched","call":"0/2.0","epoch":1,"key":"a9efb072ad65500791b3e17750fe4428c554450cac27c45b755c6cd449145df5","on_loss":"unknown"}', NULL);
+VALUES ('01a2317f-3635-757f-9c69-b22c3060fa3b', '7', '1796126751863', NULL, '{"_tag":"CallDispatched","call":"0/2.0","epoch":1,"key":"6bb738b3cd2d1a5c9de066f44309c0dd21eb2897ea775df71258a0921d079474","on_loss":"unknown"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-1076-7293-9132-e1193c89f84a', '8', '1796101640564', NULL, E'{"_tag":"CallSettled","call":"0/2.0","ended_at":1796101640564,"outcome":{"_tag":"Value","json":"\\"order 7 is paid back\\""},"started_at":1796101640559}', NULL);
+VALUES ('01a2317f-3635-757f-9c69-b22c3060fa3b', '8', '1796126751867', NULL, E'{"_tag":"CallSettled","call":"0/2.0","ended_at":1796126751867,"outcome":{"_tag":"Value","json":"\\"order 7 is paid back\\""},"started_at":1796126751865}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-1076-7293-9132-e1193c89f84a', '9', '1796101640568', NULL, '{"_tag":"ModelTurned","calls":[],"finish":"stop","frame":"0","step":3,"text":"It is paid back."}', '{"_tag":"RunEnded","reason":"complete","status":"complete","text":"It is paid back."}');
+VALUES ('01a2317f-3635-757f-9c69-b22c3060fa3b', '9', '1796126751883', NULL, '{"_tag":"ModelTurned","calls":[],"finish":"stop","frame":"0","step":3,"text":"It is paid back."}', '{"_tag":"RunEnded","reason":"complete","status":"complete","text":"It is paid back."}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-1198-7170-bfc8-f8dd4e31d346', '0', '1796101640600', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"asking"},"by":"alice","conversation":"asking","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a2300011987170bfc8f8dd4e31d346"}', '{"_tag":"RunClaimed","epoch":1,"owner":"165da49e-153d-4d57-8ec1-81878d3da652"}');
+VALUES ('01a2317f-3d2e-72db-814e-f9f0259a83ca', '0', '1796126752046', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"asking"},"by":"alice","conversation":"asking","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a2317f3d2e72db814ef9f0259a83ca"}', '{"_tag":"RunClaimed","epoch":1,"owner":"76e99cbb-e955-447a-8c6e-d442444627a0"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-1198-7170-bfc8-f8dd4e31d346', '2', '1796101640609', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796101640609,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796101640609}');
+VALUES ('01a2317f-3d2e-72db-814e-f9f0259a83ca', '2', '1796126752080', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796126752080,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796126752079}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-1198-7170-bfc8-f8dd4e31d346', '4', '1796101640613', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
+VALUES ('01a2317f-3d2e-72db-814e-f9f0259a83ca', '4', '1796126752086', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-1198-7170-bfc8-f8dd4e31d346', '5', '1796101640622', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"e9598691-1309-4bbe-8087-634959ba1319","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"a09fe2791e81c1ab2f0c34c7d9219719613faf78c8affa874b58d87aeb44ea0b","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"e9598691-1309-4bbe-8087-634959ba1319","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"f763b3bc04f4b2aa32296d6bc145ae94ef5d0d22a5aed995275575289d8b8f84","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a2317f-3d2e-72db-814e-f9f0259a83ca', '5', '1796126752095', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"60e21ac1-fe73-4823-b7f4-a8407627dbeb","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"3bd3b1f0f7f565457fa5f5244dae2b4a932fe578df50c16d0a8a01be706dda94","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"60e21ac1-fe73-4823-b7f4-a8407627dbeb","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"c56f2ca24da7a7f242e6f6260a7d7b901ee338751e75dccc1eeb810ff5e681d8","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-11bf-7524-8518-99d6ac882386', '0', '1796101640639', NULL, '{"_tag":"RunAccepted","address":{"agent":"boss","key":"delegated"},"by":"alice","conversation":"delegated","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"4aa41b813fbd1c92da38660601178c42199eb58ce758bc532bfe5a90d0a1a199","tools":"4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},"roles":["admin"],"tenant":"acme","trace_id":"01a2300011bf7524851899d6ac882386"}', '{"_tag":"RunClaimed","epoch":1,"owner":"165da49e-153d-4d57-8ec1-81878d3da652"}');
+VALUES ('01a2317f-3d8e-7567-ab42-f7be85eb8ebf', '0', '1796126752143', NULL, '{"_tag":"RunAccepted","address":{"agent":"boss","key":"delegated"},"by":"alice","conversation":"delegated","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"4aa41b813fbd1c92da38660601178c42199eb58ce758bc532bfe5a90d0a1a199","tools":"4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},"roles":["admin"],"tenant":"acme","trace_id":"01a2317f3d8e7567ab42f7be85eb8ebf"}', '{"_tag":"RunClaimed","epoch":1,"owner":"76e99cbb-e955-447a-8c6e-d442444627a0"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-11bf-7524-8518-99d6ac882386', '2', '1796101640646', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"task":"Pay order 7 back."},"model_id":"call_0","name":"ask_clerk"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"FrameOpened","agent":"clerk","call":"0/1.0","frame":"0/1.0","input":"Pay order 7 back."}');
+VALUES ('01a2317f-3d8e-7567-ab42-f7be85eb8ebf', '2', '1796126752150', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"task":"Pay order 7 back."},"model_id":"call_0","name":"ask_clerk"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"FrameOpened","agent":"clerk","call":"0/1.0","frame":"0/1.0","input":"Pay order 7 back."}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-11bf-7524-8518-99d6ac882386', '4', '1796101640657', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0/1.0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0/1.0","ended_at":1796101640657,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796101640657}');
+VALUES ('01a2317f-3d8e-7567-ab42-f7be85eb8ebf', '4', '1796126752174', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0/1.0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0/1.0","ended_at":1796126752174,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796126752174}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-11bf-7524-8518-99d6ac882386', '6', '1796101640661', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0/1.0","step":2,"text":""}', NULL);
+VALUES ('01a2317f-3d8e-7567-ab42-f7be85eb8ebf', '6', '1796126752192', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0/1.0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-11bf-7524-8518-99d6ac882386', '7', '1796101640673', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"ef7717ff-28b8-4433-80cf-cc7efb3e5a53","approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"50aaa170e651b8d157f45a781b06c307167117a754169d1ffe8688967788944d","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"ef7717ff-28b8-4433-80cf-cc7efb3e5a53","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"63c4cc6146909f380bf28d1d4d5cc01840a25fc3a186c8661b50eb7a4620383c","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a2317f-3d8e-7567-ab42-f7be85eb8ebf', '7', '1796126752224', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"35cb4477-7294-441a-ad19-5dbeac81c44b","approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"e298b947908e74082bfc540ce2451c87f8de49f5af9dceae251c1fce02b21eaf","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"35cb4477-7294-441a-ad19-5dbeac81c44b","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"e1f61bcdf4c42f758e50526f4b8eb1f03a4e6379f0edc82a85796f5fcd3f0726","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-11f5-701f-88ec-95bba1b5ade2', '0', '1796101640693', NULL, '{"_tag":"RunAccepted","address":{"agent":"printer","key":"queued"},"by":"alice","conversation":"queued","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"3733937dbcf89f2e02606767ffc8ce44a25a945f6495e81efe1e1b5a600624bc","tools":"4974aa3c027f3b676b65b81a69047d56a6fa92022d75da09940d98faae963581"},"roles":["admin"],"tenant":"acme","trace_id":"01a2300011f5701f88ec95bba1b5ade2"}', '{"_tag":"RunClaimed","epoch":1,"owner":"165da49e-153d-4d57-8ec1-81878d3da652"}');
+VALUES ('01a2317f-3e21-76b9-b8c1-f87068257fb5', '0', '1796126752289', NULL, '{"_tag":"RunAccepted","address":{"agent":"printer","key":"queued"},"by":"alice","conversation":"queued","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"3733937dbcf89f2e02606767ffc8ce44a25a945f6495e81efe1e1b5a600624bc","tools":"4974aa3c027f3b676b65b81a69047d56a6fa92022d75da09940d98faae963581"},"roles":["admin"],"tenant":"acme","trace_id":"01a2317f3e2176b9b8c1f87068257fb5"}', '{"_tag":"RunClaimed","epoch":1,"owner":"76e99cbb-e955-447a-8c6e-d442444627a0"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-11f5-701f-88ec-95bba1b5ade2', '2', '1796101640702', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"print"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"CallDispatched","call":"0/1.0","epoch":1,"key":"a02393b9fb8c81fa1c2769054b27ee2c5b4c2a75743aaec00934e788052695d3","on_loss":"ask","over_at":1796101644702,"tool":"shop.print@1","via":"queue"}');
+VALUES ('01a2317f-3e21-76b9-b8c1-f87068257fb5', '2', '1796126752363', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"print"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"CallDispatched","call":"0/1.0","epoch":1,"key":"5fdfc2092e803d871e20758a6efd3b356fb1395f8d311e12a5147b9d7bdaab50","on_loss":"ask","over_at":1796126756363,"tool":"shop.print@1","via":"queue"}');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-1076-7293-9132-e1193c89f84a', 'acme', '1', '11', '3');
+VALUES ('01a2317f-3635-757f-9c69-b22c3060fa3b', 'acme', '1', '11', '3');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-1198-7170-bfc8-f8dd4e31d346', 'acme', '1', '6', '-1');
+VALUES ('01a2317f-3d2e-72db-814e-f9f0259a83ca', 'acme', '1', '6', '-1');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-11bf-7524-8518-99d6ac882386', 'acme', '1', '8', '-1');
+VALUES ('01a2317f-3d8e-7567-ab42-f7be85eb8ebf', 'acme', '1', '8', '-1');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a23000-11f5-701f-88ec-95bba1b5ade2', 'acme', '1', '4', '1');
+VALUES ('01a2317f-3e21-76b9-b8c1-f87068257fb5', 'acme', '1', '4', '1');
 ----
 INSERT INTO troupe.tool_messages (id, tool, tenant, payload, expires_at, status, due_at, place, deliveries, owner, begun_at, result, error, over_at) OVERRIDING SYSTEM VALUE
-VALUES ('a02393b9fb8c81fa1c2769054b27ee2c5b4c2a75743aaec00934e788052695d3', 'shop.print@1', 'acme', '{"arguments":{"order":"7"},"id":"a02393b9fb8c81fa1c2769054b27ee2c5b4c2a75743aaec00934e788052695d3","loop_id":"01a23000-11f5-701f-88ec-95bba1b5ade2","metadata":{"call":"0/1.0","nested":{"depth_max":4,"nesting":{"depth":1},"spent":false},"permission":"allow","principal":"alice","repeatable":false},"name":"shop.print@1","trace_id":"01a2300011f5701f88ec95bba1b5ade2"}', '1796101642205', '0', '1796101640705', '1', '0', NULL, NULL, NULL, NULL, NULL);
+VALUES ('5fdfc2092e803d871e20758a6efd3b356fb1395f8d311e12a5147b9d7bdaab50', 'shop.print@1', 'acme', '{"arguments":{"order":"7"},"id":"5fdfc2092e803d871e20758a6efd3b356fb1395f8d311e12a5147b9d7bdaab50","loop_id":"01a2317f-3e21-76b9-b8c1-f87068257fb5","metadata":{"call":"0/1.0","nested":{"depth_max":4,"nesting":{"depth":1},"spent":false},"permission":"allow","principal":"alice","repeatable":false},"name":"shop.print@1","trace_id":"01a2317f3e2176b9b8c1f87068257fb5"}', '1796126753891', '0', '1796126752391', '1', '0', NULL, NULL, NULL, NULL, NULL);
 ----
 SELECT setval('troupe.approvals_position_seq', 3)::text;
 ----

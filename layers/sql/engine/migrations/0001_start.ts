@@ -18,6 +18,7 @@ import { statements as outbox } from "./0001_outbox.ts"
 import { statements as runs } from "./0001_runs.ts"
 import { statements as tenants } from "./0001_tenants.ts"
 import { statements as tools } from "./0001_tools.ts"
+import { statements as webhooks } from "./0001_webhooks.ts"
 
 const statements = [
   ...runs,
@@ -28,6 +29,7 @@ const statements = [
   ...append,
   ...tools,
   ...memory,
+  ...webhooks,
   // Its row security is of all tables before.
   ...tenants
 ]

@@ -172,7 +172,9 @@ const tables = [
   "tool_messages",
   "tool_stops",
   "turn_costs",
-  "unknown_calls"
+  "unknown_calls",
+  "webhook_deliveries",
+  "webhooks"
 ]
 
 const policies: ReadonlyArray<readonly [table: string, using: string]> = [
