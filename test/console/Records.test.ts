@@ -228,11 +228,36 @@ describe("a feature of one's own", () => {
   })
   const list = { method: "GET", gives: "items", right: "inspect", summary: "Notes" } as const
   const params = Schema.Struct({ id: Schema.String })
+  const success = Schema.Struct({ items: Schema.Array(Note) })
+  const boxes = {
+    boxes: serve(
+      operation({
+        ...list,
+        id: "boxes",
+        name: "boxes",
+        path: "/v1/boxes",
+        success,
+        right: { operator: "all" }
+      }),
+      () => Effect.sync(() => ({ items: [] }))
+    ),
+    box: serve(
+      operation({
+        id: "box",
+        name: "box",
+        method: "GET",
+        path: "/v1/boxes/:box_id",
+        params: Schema.Struct({ box_id: Schema.String }),
+        right: { operator: "all" },
+        summary: "A box"
+      }),
+      () => Effect.void
+    )
+  }
   /** `kept`: what the feature has. */
   const notes = (kept: Map<string, string>) => {
     const all = () =>
       [...kept].map(([id, text]) => ({ id, text, box_id: "b", more: { deep: [1, { a: text }] } }))
-    const success = Schema.Struct({ items: Schema.Array(Note) })
     const effects = {
       notes: serve(
         operation({ ...list, id: "list", name: "notes", path: "/v1/notes", success }),
@@ -273,29 +298,7 @@ describe("a feature of one's own", () => {
         }),
         ({ id }) => Effect.sync(() => ({ id, text: kept.get(id) ?? "", box_id: "b", more: id }))
       ),
-      boxes: serve(
-        operation({
-          ...list,
-          id: "boxes",
-          name: "boxes",
-          path: "/v1/boxes",
-          success,
-          right: { operator: "all" }
-        }),
-        () => Effect.sync(() => ({ items: [] }))
-      ),
-      box: serve(
-        operation({
-          id: "box",
-          name: "box",
-          method: "GET",
-          path: "/v1/boxes/:box_id",
-          params: Schema.Struct({ box_id: Schema.String }),
-          right: { operator: "all" },
-          summary: "A box"
-        }),
-        () => Effect.void
-      ),
+      ...boxes,
       removeNote: serve(
         operation({
           id: "remove",

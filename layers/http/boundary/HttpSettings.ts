@@ -1,9 +1,10 @@
 /**
  * Bounds of the HTTP surface, with their defaults.
  */
+import { createPrivateKey } from "node:crypto"
 import { getHeapStatistics } from "node:v8"
-import { Context } from "effect"
-import type { Redacted } from "effect"
+import { Context, Redacted, Result, Schema } from "effect"
+import { textUpTo } from "../../../src/value/Bounds.ts"
 import type { AgentName } from "../../../src/value/Ids.ts"
 
 /** The wires by name. */
@@ -25,6 +26,23 @@ export interface CardKey {
   readonly pem: string | Redacted.Redacted
   /** The URL of the JWK set that has its public key. Absent = verifiers know it. */
   readonly jku?: string
+}
+
+export const privateKeyOf = ({ pem }: Pick<CardKey, "pem">) =>
+  createPrivateKey(Redacted.isRedacted(pem) ? Redacted.value(pem) : pem)
+
+const isShaped = Schema.is(
+  Schema.Struct({
+    kid: textUpTo(200),
+    pem: Schema.Union([Schema.String, Schema.Redacted(Schema.String)]),
+    jku: Schema.optionalKey(Schema.String)
+  })
+)
+
+export const isCardKey = (value: unknown): value is CardKey => {
+  if (!isShaped(value)) return false
+  const key = Result.getOrUndefined(Result.try(() => privateKeyOf(value)))
+  return key?.asymmetricKeyDetails?.namedCurve === "prime256v1"
 }
 
 export interface HttpSettings {
