@@ -414,6 +414,13 @@ const newsTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const { events, fence, ...rest } = next(question, closed)
       const length = fence.length + 1
       yield* journal.append({ ...rest, events: events.slice(1), fence: { ...fence, length } })
+      // The end waits for the question, however many relays there are.
+      const outbox = yield* Outbox
+      const owner = Samples.unique("relay")
+      const claim = { owner, topics: [webhook_event_topic], limit: 500, lease_ms: 60_000 }
+      const first = (yield* outbox.claim(claim)).filter((message) => message.tenant === tenant)
+      assert.lengthOf(first, 1)
+      yield* outbox.release([owner])
       assert.deepStrictEqual(yield* claimed(tenant, webhook_event_topic), [
         { type: "approval.requested", run: task.id, approval },
         { type: "approval.settled", run: task.id, approval }
