@@ -9,7 +9,6 @@ import { FetchHttpClient, HttpBody, HttpClient, HttpClientRequest } from "effect
 import type { AddressRange } from "../../src/network/Address.ts"
 import type { CloudEvent } from "../../src/delivery/IncomingEvent.ts"
 import type { WebhookAnswer } from "../../src/delivery/Webhook.ts"
-import { judgedFetch } from "../network/JudgedFetch.ts"
 import { waitOf } from "../network/HttpAnswers.ts"
 
 const content_type = "application/cloudevents+json; charset=utf-8"
@@ -45,6 +44,8 @@ export const makeSender = Effect.fnUntraced(function* (
   allow: ReadonlyArray<AddressRange>,
   timeout_ms: number
 ): Effect.fn.Return<(request: WebhookRequest) => Effect.Effect<WebhookAnswer>> {
+  // Loaded with its client where there is a webhook: most services have none.
+  const { judgedFetch } = yield* Effect.promise(() => import("../network/JudgedFetch.ts"))
   const fetch = judgedFetch({ allow })
   const context = yield* Effect.scoped(Layer.build(FetchHttpClient.layer))
   // Only the status is read: the scope gives the connection back without the body, however long that is.

@@ -31,6 +31,7 @@ import {
 } from "../../src/delivery/Webhook.ts"
 import type { RunId, Tenant } from "../../src/value/Ids.ts"
 import { defined } from "../../src/value/PlainObject.ts"
+import { makeSender } from "./WebhookRequest.ts"
 import { signingKey } from "./WebhookSecret.ts"
 
 /** The times of webhooks. */
@@ -158,13 +159,8 @@ const sending = Effect.gen(function* () {
   const webhooks = yield* Webhooks
   const { attempts_max, retry_ms, source, timeout_ms } = yield* SubscriptionConfig
   const { allow } = yield* WebhookReach
-  // Loaded with the first delivery: most services have no webhook.
-  const sender = yield* Effect.cached(
-    Effect.flatMap(
-      Effect.promise(() => import("./WebhookRequest.ts")),
-      ({ makeSender }) => makeSender(allow, timeout_ms)
-    )
-  )
+  // Made with the first delivery.
+  const sender = yield* Effect.cached(makeSender(allow, timeout_ms))
   const send: DeliveryHandler = Effect.fnUntraced(function* ({ attempts, payload, tenant }) {
     const named = Option.getOrUndefined(decodeSending(payload))
     if (named === undefined) return yield* unreadable
