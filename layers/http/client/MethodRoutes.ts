@@ -20,6 +20,7 @@ import type * as RunOperations from "../../../src/operation/RunOperations.ts"
 import type * as StandingOperations from "../../../src/operation/StandingOperations.ts"
 import type * as TokenOperations from "../../../src/operation/TokenOperations.ts"
 import type * as ToolOperations from "../../../src/operation/ToolOperations.ts"
+import type * as WebhookOperations from "../../../src/operation/WebhookOperations.ts"
 import type { CallOptions } from "./Connection.ts"
 
 type ValuesOf<Group> = Group[keyof Group]
@@ -41,6 +42,7 @@ type Each =
   | ValuesOf<typeof StandingOperations>
   | ValuesOf<typeof TokenOperations>
   | ValuesOf<typeof ToolOperations>
+  | ValuesOf<typeof WebhookOperations>
 type Declared = Extract<Each, Operation>
 type Operations = { readonly [O in Declared as O["name"]]: O }
 
@@ -117,6 +119,7 @@ export const routes: { readonly [Name in keyof Operations]: Route<Operations[Nam
   cancel: ["POST", "/v1/runs/:id/cancel", "id", "reason"],
   cancelRuns: ["POST", "/v1/bulk/runs/cancel", "input"],
   changeConversation: ["PUT", "/v1/conversations/:id", "id", "input"],
+  changeWebhook: ["PUT", "/v1/webhooks/:id", "id", "input"],
   checks: ["GET", "/v1/checks"],
   clientCalls: ["GET", "/v1/conversations/:id/client-calls", "id"],
   comparison: ["GET", "/v1/runs/:id/comparison", "id", "input"],
@@ -126,10 +129,12 @@ export const routes: { readonly [Name in keyof Operations]: Route<Operations[Nam
   countRuns: ["GET", "/v1/bulk/runs", "input"],
   countUnknown: ["GET", "/v1/bulk/unknown-calls", "input"],
   createToken: ["POST", "/v1/tokens", "input"],
+  createWebhook: ["POST", "/v1/webhooks", "input"],
   deadLetter: ["GET", "/v1/dead-letters/:event_id", "event_id"],
   deadLetters: ["GET", "/v1/dead-letters", "input"],
   decide: ["POST", "/v1/approvals/:id/decision", "id", "input"],
   deleteConversation: ["DELETE", "/v1/conversations/:id", "id"],
+  deleteWebhook: ["DELETE", "/v1/webhooks/:id", "id"],
   deliveries: ["GET", "/v1/deliveries"],
   discardDeadLetter: ["POST", "/v1/dead-letters/:event_id/discard", "event_id", "reason"],
   discardDeadLetters: ["POST", "/v1/bulk/dead-letters/discard", "input"],
@@ -154,8 +159,11 @@ export const routes: { readonly [Name in keyof Operations]: Route<Operations[Nam
   releaseRun: ["POST", "/v1/quarantine/:id/release", "id"],
   replayDeadLetter: ["POST", "/v1/dead-letters/:event_id/replay", "event_id", "reason"],
   replayDeadLetters: ["POST", "/v1/bulk/dead-letters/replay", "input"],
+  resendFailedWebhookDeliveries: ["POST", "/v1/webhooks/:id/resend", "id", "input"],
+  resendWebhookDelivery: ["POST", "/v1/webhooks/:id/deliveries/:delivery/resend", "id", "delivery"],
   revokeAuthorization: ["POST", "/v1/authorizations/:id/revoke", "id"],
   revokeToken: ["DELETE", "/v1/tokens/:id", "id"],
+  rotateWebhookSecret: ["POST", "/v1/webhooks/:id/rotate", "id", "input"],
   run: ["GET", "/v1/runs/:id", "id"],
   runEvents: ["GET", "/v1/runs/:id/events", "id", "input"],
   runs: ["GET", "/v1/runs", "input"],
@@ -172,5 +180,8 @@ export const routes: { readonly [Name in keyof Operations]: Route<Operations[Nam
   undoMemory: ["POST", "/v1/memories/:id/undo", "input", "id"],
   unhosted: ["GET", "/v1/unhosted"],
   unknown: ["GET", "/v1/unknown-calls"],
+  webhook: ["GET", "/v1/webhooks/:id", "id"],
+  webhookDeliveries: ["GET", "/v1/webhooks/:id/deliveries", "id", "input"],
+  webhooks: ["GET", "/v1/webhooks"],
   workerTools: ["GET", "/v1/worker-tools"]
 }
