@@ -76,7 +76,12 @@ const newKey = (): string =>
   ).join("")
 
 /** Each of them does something more. */
-const anew: ReadonlySet<string> = new Set<keyof typeof routes>(["authorize", "createToken"])
+const anew: ReadonlySet<string> = new Set<keyof typeof routes>([
+  "authorize",
+  "createToken",
+  "createWebhook",
+  "rotateWebhookSecret"
+])
 
 /** The method of a route: its parts go where the route has them, and all others into the query or the body. */
 const methodOf = (connection: Connection, name: keyof typeof routes) => {
