@@ -307,9 +307,10 @@ const endTests = (it: Vitest.MethodsNonLive<Needs>): void => {
       const [first, second] = yield* listed(tenant, id)
       yield* claimed(tenant, webhook_send_topic, webhook_event_topic)
       const fail = (at: number) => webhooks.attempted(tenant, first!.id, failed(at), "waiting")
-      for (let n = 1; n < disabling.attempts; n++) assert.isUndefined(yield* fail(n))
+      for (let n = 2; n < disabling.attempts; n++) assert.isUndefined(yield* fail(n - 1))
       const late = disabling.after_ms + 1
-      // Long enough, but for one success.
+      // Long enough, but one attempt too few; then but for one success.
+      assert.isUndefined(yield* fail(late))
       yield* webhooks.attempted(tenant, second!.id, attempt({ status: 200 }), "delivered")
       assert.isUndefined(yield* fail(late))
       assert.deepStrictEqual((yield* webhooks.get(name, late)).failing, {
