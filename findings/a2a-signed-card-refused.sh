@@ -6,7 +6,7 @@
 # security scheme is taken both times.
 # Source: canonicalizeAgentCard in dist/index.js of the package reads the card as JSON once more; the client has read it before, and
 # a scheme in the form of its classes is none in JSON, so that other bytes are verified than were signed.
-# Output, 2026-12-01:
+# Output, 2026-12-01 (without what the SDK logs of the refusal):
 #   with a scheme:     as served verified, by the client REFUSED
 #   without a scheme:  as served verified, by the client verified
 #   guess:             verified each time
@@ -24,8 +24,6 @@ import { generateKeyPairSync } from "node:crypto"
 import { generateAgentCardSignature, verifyAgentCardSignature } from "@a2a-js/sdk"
 import { Client, DefaultAgentCardResolver } from "@a2a-js/sdk/client"
 
-// The SDK tells each refusal.
-console.warn = () => {}
 const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" })
 const sign = generateAgentCardSignature(privateKey, { alg: "ES256", kid: "key", typ: "JOSE" })
 const verify = verifyAgentCardSignature(async () => publicKey)
