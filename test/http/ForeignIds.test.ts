@@ -25,6 +25,7 @@ import { Principal } from "../../src/principal/Principal.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { newRow } from "../contracts/MemoryRows.ts"
 import { sample } from "../platform/Records.ts"
+import { publishCredit } from "../worlds/Worlds.ts"
 import { baseUrl } from "./Service.ts"
 
 const acme = Tenant.make("acme")
@@ -110,6 +111,7 @@ const seeded = Effect.gen(function* () {
   const draft = { kind: "system_card", system_id, title: "Its owner", owner: "Care" } as const
   const author = { run: "r", call: "0/1.0", principal: "olga" }
   yield* DraftStore.use((drafts) => drafts.write(tenant, draft, author))
+  yield* publishCredit(tenant)
   const row = yield* MemoryStore.use((store) =>
     store.add(
       newRow("It is theirs", { tenant, agent: spectral.name, anchor: `workspace/${tenant}` })
@@ -130,6 +132,8 @@ const seeded = Effect.gen(function* () {
     scans: "scan-1",
     tokens: token,
     webhooks: webhook,
+    worlds: "credit",
+    rule: "apr-shown",
     delivery: delivery!.id,
     digest
   }
@@ -138,9 +142,10 @@ const seeded = Effect.gen(function* () {
 
 const absent = (ids: IdsOf): IdsOf => {
   const forms = { changesets: "change-9", drafts: "draft-9", scans: "scan-9" }
+  const worlds = { worlds: "debit", rule: "no-such-rule" }
   const others = { "failure-clusters": "rudest", conversations: "c-0", digest: digestOf("none") }
   const uuids = Object.keys(ids).map((name) => [name, randomUUID()] as const)
-  return { ...Object.fromEntries(uuids), ...forms, ...others }
+  return { ...Object.fromEntries(uuids), ...forms, ...worlds, ...others }
 }
 
 /** What is sent, by group and endpoint, where it is not nothing. */
@@ -200,6 +205,7 @@ const pathOf = ({ name, path }: Route, ids: IdsOf): string => {
   const at = path
     .replace(":digest", ids["digest"]!)
     .replace(":delivery", ids["delivery"]!)
+    .replace(":rule_id", ids["rule"]!)
     .replace(/:[a-z_]+/, ids[group] ?? group)
   return at + (queries[name] ?? "").replace("RUN", ids["runs"] ?? "")
 }

@@ -40,6 +40,7 @@ import { newRow } from "../contracts/MemoryRows.ts"
 import { sample } from "../platform/Records.ts"
 import { onEngines } from "../sql/Engines.ts"
 import { comparingNone, withoutRowSecurity } from "../sql/Forgetting.ts"
+import { publishCredit } from "../worlds/Worlds.ts"
 import { baseUrl } from "./Service.ts"
 
 /** Stands in what belongs to the tenant. */
@@ -155,6 +156,7 @@ const seeded = Effect.fnUntraced(function* (tenant: Tenant) {
   const draft = { kind: "system_card", system_id, title: canary, owner: canary } as const
   const author = { run: "r", call: "0/1.0", principal: "olga" }
   yield* DraftStore.use((drafts) => drafts.write(tenant, draft, author))
+  yield* publishCredit(tenant)
   yield* MemoryStore.use((store) =>
     store.add(
       newRow(canary, {
@@ -309,7 +311,15 @@ const routes: Readonly<Record<string, Route>> = {
     shows: shown,
     asEngine: ["webhook_secrets"]
   },
-  "webhooks.list": { path: () => "/v1/webhooks", shows: shown, asEngine: ["webhook_secrets"] }
+  "webhooks.list": { path: () => "/v1/webhooks", shows: shown, asEngine: ["webhook_secrets"] },
+  "worlds.getWorld": { path: () => "/v1/worlds/credit", shows: () => "Consumer credit" },
+  "worlds.getRule": { path: () => "/v1/worlds/credit/rules/apr-shown", shows: () => "apr-shown" },
+  "worlds.listWorlds": { path: () => "/v1/worlds", shows: () => "Consumer credit" },
+  "worlds.listCandidates": {
+    path: () => "/v1/worlds/credit/candidates",
+    shows: () => "candidate-1"
+  },
+  "worlds.listRules": { path: () => "/v1/worlds/credit/rules", shows: () => "apr-shown" }
 }
 
 /** Those of the API that read, and which of them name what they read. */

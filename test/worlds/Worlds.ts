@@ -14,6 +14,7 @@ import * as ScriptedModelGateway from "../../layers/model/tape/ScriptedModelGate
 import type { Script } from "../../layers/model/tape/ScriptedModelGateway.ts"
 import { AgentMemories, AgentMemory } from "../../services/AgentMemory.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
+import { RuleProposals } from "../../services/spectral/worlds/RuleProposals.ts"
 import { WorldPublisher } from "../../services/spectral/worlds/WorldPublisher.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, Tenant } from "../../src/value/Ids.ts"
@@ -163,3 +164,21 @@ export const memoriesOf = (run: RunId) =>
       )
     ).pipe(Effect.provideContext(memory))
   }).pipe(Effect.scoped)
+
+/** A world with rules, and a proposed one. */
+export const publishCredit = Effect.fnUntraced(function* (of: Tenant) {
+  const { world_id } = credit.world
+  yield* WorldPublisher.use((publisher) => publisher.publish(of, credit))
+  yield* RuleProposals.use((proposals) =>
+    proposals.propose(of, {
+      candidate_id: "candidate-1",
+      world_id,
+      topic: "sales",
+      title: "No calls",
+      body: "Nobody is called without asking.",
+      rationale: "Nobody said it.",
+      evidence: ["basics"],
+      proposed_by: "olga"
+    })
+  )
+})
