@@ -191,6 +191,9 @@ export const signedIn = async ({ url = "" }: { readonly url?: string | undefined
 
 /** A browser without a script: it keeps cookies, follows answers to forms, and sends what a page's form has. */
 export class PlainBrowser {
+  static #count = 0
+  /** One of its own: tries to sign in are bounded by address. */
+  readonly #address = `198.51.100.${PlainBrowser.#count++ % 250}`
   readonly #base: string
   readonly #console: string
   #cookie = ""
@@ -203,6 +206,7 @@ export class PlainBrowser {
   async request(path: string, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers)
     if (this.#cookie !== "") headers.set("cookie", this.#cookie)
+    if (!headers.has("x-forwarded-for")) headers.set("x-forwarded-for", this.#address)
     const answer = await fetch(this.#base + path, { ...init, headers, redirect: "manual" })
     for (const set of answer.headers.getSetCookie()) {
       this.#cookie = set.includes("Max-Age=0") ? "" : (set.split(";", 1)[0] ?? "")

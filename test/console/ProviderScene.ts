@@ -107,7 +107,10 @@ interface Seen {
 
 /** Keeps cookies by host and follows redirects, as a browser does. */
 export class WanderingBrowser {
+  static #count = 0
   readonly jar = new Map<string, Map<string, string>>()
+  /** One of its own: tries to sign in are bounded by address. */
+  readonly #address = `198.51.100.${WanderingBrowser.#count++ % 250}`
 
   cookiesAt(url: string): Map<string, string> {
     const { origin } = new URL(url)
@@ -121,7 +124,10 @@ export class WanderingBrowser {
     const cookies = this.cookiesAt(url)
     const answer = await fetch(url, {
       redirect: "manual",
-      headers: { cookie: [...cookies].map((each) => each.join("=")).join("; ") },
+      headers: {
+        cookie: [...cookies].map((each) => each.join("=")).join("; "),
+        "x-forwarded-for": this.#address
+      },
       ...(fields && { method: "POST", body: new URLSearchParams(fields) })
     })
     for (const set of answer.headers.getSetCookie()) {
