@@ -44,7 +44,10 @@ const lint = (files: Readonly<Record<string, string>>): Record<string, ReadonlyA
 }
 
 /** What stands before a function that holds a group of tests, and how it begins where it takes the group's `it`. */
-const group = { before: /\bdescribe\(\s*(?:"[^"]*"|`[^`]*`),\s*$/, begins: /^\(it\b/ }
+const group = {
+  before: /\bdescribe(?:\.each\(.*\))?\(\s*(?:"[^"]*"|`[^`]*`),\s*(?:\{[^{}]*\},\s*)?$/,
+  begins: /^\(it\b/
+}
 
 /** Functions of more than 70 lines beneath a folder, groups of tests aside, as `file:line`; and how many files it has. */
 const longFunctions = (folder: string) => {

@@ -4,12 +4,10 @@
  * errors or in spans. Private to this room.
  */
 import { createHmac } from "node:crypto"
-import { Clock, Context, Effect, Layer } from "effect"
-import { FetchHttpClient, HttpBody, HttpClient, HttpClientRequest } from "effect/http"
+import { Clock, Effect } from "effect"
 import type { AddressRange } from "../../src/network/Address.ts"
 import type { CloudEvent } from "../../src/delivery/IncomingEvent.ts"
 import type { WebhookAnswer } from "../../src/delivery/Webhook.ts"
-import { waitOf } from "../network/HttpAnswers.ts"
 
 const content_type = "application/cloudevents+json; charset=utf-8"
 
@@ -45,34 +43,30 @@ export const makeSender = Effect.fnUntraced(function* (
   timeout_ms: number
 ): Effect.fn.Return<(request: WebhookRequest) => Effect.Effect<WebhookAnswer>> {
   // Loaded with its client where there is a webhook: most services have none.
-  const { judgedFetch } = yield* Effect.promise(() => import("../network/JudgedFetch.ts"))
+  const [{ judgedFetch }, { waitOf }] = yield* Effect.promise(() =>
+    Promise.all([import("../network/JudgedFetch.ts"), import("../network/HttpAnswers.ts")])
+  )
   const fetch = judgedFetch({ allow })
-  const context = yield* Effect.scoped(Layer.build(FetchHttpClient.layer))
-  // Only the status is read: the scope gives the connection back without the body, however long that is.
-  const client = HttpClient.withScope(Context.get(context, HttpClient.HttpClient))
   return Effect.fnUntraced(
-    function* (request: WebhookRequest) {
-      const body = JSON.stringify(request.event)
-      const headers = signatureOf(request, yield* Clock.currentTimeMillis, body)
-      const { headers: said, status } = yield* HttpClientRequest.post(request.url).pipe(
-        HttpClientRequest.setHeaders(headers),
-        HttpClientRequest.setBody(HttpBody.text(body, content_type)),
-        client.execute
-      )
-      return { status, ...waitOf(said["retry-after"], yield* Clock.currentTimeMillis) }
+    function* ({ event, keys, url }: WebhookRequest) {
+      const body = JSON.stringify(event)
+      const signature = signatureOf({ event, keys, url }, yield* Clock.currentTimeMillis, body)
+      const headers = { ...signature, "content-type": content_type }
+      // Redirects are not followed: they would send the event to a host that nobody named.
+      const request = { method: "POST", headers, body, redirect: "manual" } as const
+      const answer = yield* Effect.tryPromise((signal) => fetch(url, { ...request, signal }))
+      // Only the status is read: the connection is given back without the body, however long that is.
+      yield* Effect.ignore(Effect.tryPromise(async () => answer.body?.cancel()))
+      const wait = answer.headers.get("retry-after") ?? undefined
+      return { status: answer.status, ...waitOf(wait, yield* Clock.currentTimeMillis) }
     },
     (sent) =>
       sent.pipe(
-        Effect.scoped,
         Effect.catch(() => Effect.succeed({ missing: "unreachable" } as const)),
         Effect.timeoutOrElse({
           duration: timeout_ms,
           orElse: () => Effect.succeed({ missing: "timeout" } as const)
         })
-      ),
-    // Redirects are not followed: they would send the event to a host that nobody named.
-    Effect.provideService(FetchHttpClient.Fetch, fetch),
-    Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
-    Effect.provideService(HttpClient.TracerDisabledWhen, () => true)
+      )
   )
 })

@@ -8,7 +8,6 @@ import { ApprovalRecords } from "../../services/ApprovalRecords.ts"
 import type { DeliveryHandler, RoomHandlers } from "../../services/DeliveryHandlers.ts"
 import { DeliveryFailed, DeliveryRefused } from "../../services/DeliveryHandlers.ts"
 import type { StoreError } from "../../services/StoreError.ts"
-import { StorePace } from "../../services/StorePace.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { DueDelivery, WebhookHint } from "../../services/Webhooks.ts"
 import {
@@ -208,12 +207,11 @@ export const handlers: Effect.Effect<RoomHandlers, never, ApprovalRecords | Task
     return rooms
   })
 
-/** Removes old deliveries: at the start, and then every minute, or every ten where no other process writes. */
+/** Removes old deliveries, at the start and then every hour. */
 export const sweeps: Layer.Layer<never, never, Webhooks> = Layer.effectDiscard(
   Effect.gen(function* () {
     const webhooks = yield* Webhooks
     const { retention_ms } = yield* SubscriptionConfig
-    const pace = yield* StorePace
     const forgetOld = Effect.gen(function* () {
       const before = (yield* Clock.currentTimeMillis) - retention_ms
       while ((yield* webhooks.forget(before, sweep_max)) >= sweep_max) yield* Effect.yieldNow
@@ -223,7 +221,7 @@ export const sweeps: Layer.Layer<never, never, Webhooks> = Layer.effectDiscard(
         Effect.catch(({ message }) =>
           Effect.logWarning(`old deliveries to webhooks were not removed: ${message}`)
         ),
-        Effect.repeat(Schedule.spaced(Math.min(pace(60_000), 600_000)))
+        Effect.repeat(Schedule.spaced("1 hour"))
       )
     )
   })

@@ -358,6 +358,26 @@ it("whose receiver never answers fail, and hold up no run", { timeout: 60_000 },
   )
 )
 
+const bad_addresses = [
+  ["https://127.0.0.1/", /not public/],
+  ["https://10.0.0.1/", /not public/],
+  ["https://[::1]/", /not public/],
+  ["https://169.254.169.254/latest", /metadata/],
+  ["https://metadata.google.internal/", /metadata/],
+  ["https://user:pass@hooks.example/", /without a user/],
+  ["ftp://hooks.example/", /begins with https/],
+  ["hooks.example", /begins with https/],
+  [`https://hooks.example/${"x".repeat(2_000)}`, /2000|2,000|length/]
+] as const
+const bad_members = [
+  [{ filter: { agent: ["shop"] } }, /filter.*agent/],
+  [{ filter: { statuses: ["done"] } }, /filter.*statuses/],
+  [{ filter: { agents: [] } }, /filter.*agents/],
+  [{ types: ["run.*", "run.ended"] }, /types.*1/],
+  [{ type: ["run.*"] }, /type/],
+  [{ secret: "whsec_mine" }, /secret/]
+] as const
+
 it("are an admin's, at public addresses, with members that there are", { timeout: 60_000 }, () =>
   served(
     "ephemeral",
@@ -385,31 +405,13 @@ it("are an admin's, at public addresses, with members that there are", { timeout
       ]) {
         assert.strictEqual(await tagOf(run(refused as Effect.Effect<unknown>)), "WebhookNotFound")
       }
-      for (const [url, said] of [
-        [hook.url, /begins with https/],
-        ["https://127.0.0.1/", /not public/],
-        ["https://10.0.0.1/", /not public/],
-        ["https://[::1]/", /not public/],
-        ["https://169.254.169.254/latest", /metadata/],
-        ["https://metadata.google.internal/", /metadata/],
-        ["https://user:pass@hooks.example/", /without a user/],
-        ["ftp://hooks.example/", /begins with https/],
-        ["hooks.example", /begins with https/],
-        [`https://hooks.example/${"x".repeat(2_000)}`, /2000|2,000|length/]
-      ] as const) {
+      for (const [url, said] of [[hook.url, /begins with https/], ...bad_addresses] as const) {
         const error = await run(Effect.flip(troupe.createWebhook({ url }, ada)))
         assert.strictEqual(error._tag, "InvalidInput", url)
         assert.match(error.message, said)
         assert.match(error.message, /url/)
       }
-      for (const [given, field] of [
-        [{ filter: { agent: ["shop"] } }, /filter.*agent/],
-        [{ filter: { statuses: ["done"] } }, /filter.*statuses/],
-        [{ filter: { agents: [] } }, /filter.*agents/],
-        [{ types: ["run.*", "run.ended"] }, /types.*1/],
-        [{ type: ["run.*"] }, /type/],
-        [{ secret: "whsec_mine" }, /secret/]
-      ] as const) {
+      for (const [given, field] of bad_members) {
         const url = "https://hooks.example/"
         const error = await run(Effect.flip(troupe.createWebhook({ url, ...given } as never, ada)))
         assert.strictEqual(error._tag, "InvalidInput")

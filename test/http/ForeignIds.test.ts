@@ -19,6 +19,7 @@ import { DraftStore } from "../../services/spectral/platform/contracts/DraftStor
 import { RecordImporter } from "../../services/spectral/platform/RecordImporter.ts"
 import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { AgentName, AuthorizationId, MessageId, Tenant, TokenId } from "../../src/value/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import { SystemId } from "../../src/spectral/platform/contracts/Fact.ts"
 import type { Role } from "../../src/principal/Principal.ts"
 import { Principal } from "../../src/principal/Principal.ts"
@@ -58,6 +59,34 @@ const service = Server.layer({
 /** Ids by the first part of the path, and those of a file and of a delivery. */
 type IdsOf = Readonly<Record<string, string>>
 
+/** Records of the reference application. */
+const recordsSeeded = Effect.fnUntraced(function* (tenant: Tenant) {
+  yield* RecordImporter.use((importer) => importer.record(tenant, sample))
+  const system_id = SystemId.make("support-bot")
+  const draft = { kind: "system_card", system_id, title: "Its owner", owner: "Care" } as const
+  const author = { run: "r", call: "0/1.0", principal: "olga" }
+  const drafts = yield* DraftStore
+  yield* drafts.write(tenant, draft, author)
+  yield* publishCredit(tenant)
+  yield* drafts.write(tenant, draft, author)
+})
+
+/** A webhook and what it is told of a run. */
+const hookSeeded = Effect.fnUntraced(function* (tenant: Tenant, run: RunId) {
+  const webhook = WebhookId.make(randomUUID())
+  const webhooks = yield* Webhooks
+  const created_at = Date.now()
+  yield* webhooks.add(
+    { tenant, id: webhook },
+    { url: "https://hooks.example/", created_by: "olga", created_at },
+    "whsec_1"
+  )
+  const news = { type: "run.failed", subject: run, data: { run: run } } as const
+  yield* webhooks.deliver({ tenant, event: MessageId.make(randomUUID()), news, at: created_at })
+  const [delivery] = yield* webhooks.deliveries({ tenant, webhook, limit: 1 })
+  return { webhook, delivery: delivery!.id }
+})
+
 const seeded = Effect.gen(function* () {
   const tenant = acme
   const asked = Samples.approvalRequested()
@@ -95,23 +124,8 @@ const seeded = Effect.gen(function* () {
       uses: 0
     })
   )
-  const webhook = WebhookId.make(randomUUID())
-  const webhooks = yield* Webhooks
-  const { created_at } = times
-  yield* webhooks.add(
-    { tenant, id: webhook },
-    { url: "https://hooks.example/", created_by: "olga", created_at },
-    "whsec_1"
-  )
-  const news = { type: "run.failed", subject: waiting.run, data: { run: waiting.run } } as const
-  yield* webhooks.deliver({ tenant, event: MessageId.make(randomUUID()), news, at: created_at })
-  const [delivery] = yield* webhooks.deliveries({ tenant, webhook, limit: 1 })
-  yield* RecordImporter.use((importer) => importer.record(tenant, sample))
-  const system_id = SystemId.make("support-bot")
-  const draft = { kind: "system_card", system_id, title: "Its owner", owner: "Care" } as const
-  const author = { run: "r", call: "0/1.0", principal: "olga" }
-  yield* DraftStore.use((drafts) => drafts.write(tenant, draft, author))
-  yield* publishCredit(tenant)
+  const { delivery, webhook } = yield* hookSeeded(tenant, waiting.run)
+  yield* recordsSeeded(tenant)
   const row = yield* MemoryStore.use((store) =>
     store.add(
       newRow("It is theirs", { tenant, agent: spectral.name, anchor: `workspace/${tenant}` })
@@ -134,7 +148,7 @@ const seeded = Effect.gen(function* () {
     webhooks: webhook,
     worlds: "credit",
     rule: "apr-shown",
-    delivery: delivery!.id,
+    delivery,
     digest
   }
   return ids

@@ -32,6 +32,7 @@ import { AgentSpec } from "../../src/agent/AgentSpec.ts"
 import { ChannelName, in_app } from "../../src/conversation/ChannelBinding.ts"
 import { WebhookId } from "../../src/delivery/Webhook.ts"
 import { AgentName, AuthorizationId, MessageId, Tenant, TokenId } from "../../src/value/Ids.ts"
+import type { RunId } from "../../src/value/Ids.ts"
 import { SystemId } from "../../src/spectral/platform/contracts/Fact.ts"
 import { Principal } from "../../src/principal/Principal.ts"
 import * as Samples from "../contracts/Samples.ts"
@@ -102,6 +103,28 @@ const seededRuns = Effect.fnUntraced(function* (tenant: Tenant) {
   }
 })
 
+/** Records of the reference application. */
+const recordsSeeded = Effect.fnUntraced(function* (tenant: Tenant) {
+  yield* RecordImporter.use((importer) => importer.record(tenant, sample))
+  const system_id = SystemId.make("support-bot")
+  const draft = { kind: "system_card", system_id, title: canary, owner: canary } as const
+  const author = { run: "r", call: "0/1.0", principal: "olga" }
+  yield* DraftStore.use((drafts) => drafts.write(tenant, draft, author))
+  yield* publishCredit(tenant)
+})
+
+/** A webhook and what it is told of a run. */
+const hookSeeded = Effect.fnUntraced(function* (tenant: Tenant, run: RunId) {
+  const webhook = WebhookId.make(randomUUID())
+  const webhooks = yield* Webhooks
+  const hook = { url: "https://hooks.example/", description: canary, created_by: "olga" }
+  yield* webhooks.add({ tenant, id: webhook }, { ...hook, created_at: 1_000 }, `whsec_${webhook}`)
+  const data = { run, tool: canary } as const
+  const news = { type: "approval.settled", subject: run, data } as const
+  yield* webhooks.deliver({ tenant, event: MessageId.make(randomUUID()), news, at: 1_000 })
+  return webhook
+})
+
 /** What belongs to the tenant beside its runs. */
 const seeded = Effect.fnUntraced(function* (tenant: Tenant) {
   const runs = yield* seededRuns(tenant)
@@ -151,12 +174,7 @@ const seeded = Effect.fnUntraced(function* (tenant: Tenant) {
     })
   )
   yield* SubjectErasure.use((erasure) => erasure.erase({ tenant, subject: "nobody", by: canary }))
-  yield* RecordImporter.use((importer) => importer.record(tenant, sample))
-  const system_id = SystemId.make("support-bot")
-  const draft = { kind: "system_card", system_id, title: canary, owner: canary } as const
-  const author = { run: "r", call: "0/1.0", principal: "olga" }
-  yield* DraftStore.use((drafts) => drafts.write(tenant, draft, author))
-  yield* publishCredit(tenant)
+  yield* recordsSeeded(tenant)
   yield* MemoryStore.use((store) =>
     store.add(
       newRow(canary, {
@@ -171,13 +189,7 @@ const seeded = Effect.fnUntraced(function* (tenant: Tenant) {
   yield* CallRecords.use((records) =>
     records.store([{ ...recordOf(tenant, run, 1), tool_name: canary }])
   )
-  const webhook = WebhookId.make(randomUUID())
-  const webhooks = yield* Webhooks
-  const hook = { url: "https://hooks.example/", description: canary, created_by: "olga" }
-  yield* webhooks.add({ tenant, id: webhook }, { ...hook, created_at: 1_000 }, `whsec_${webhook}`)
-  const data = { run, tool: canary } as const
-  const news = { type: "approval.settled", subject: run, data } as const
-  yield* webhooks.deliver({ tenant, event: MessageId.make(randomUUID()), news, at: 1_000 })
+  const webhook = yield* hookSeeded(tenant, run)
   return { ...runs, digest, letter: letter.id, webhook }
 })
 type Seeds = Effect.Success<ReturnType<typeof seeded>>
