@@ -117,9 +117,13 @@ export class Webhooks extends Context.Service<
     change(
       webhook: WebhookName,
       change: {
+        /** What is told where from now on. */
         readonly settings: Omit<StoredWebhookSettings, "created_at" | "created_by">
+        /** Whether events go there. */
         readonly enabled: boolean
+        /** Who changes it. */
         readonly by: string
+        /** In ms since 1970. */
         readonly now: number
       }
     ): Effect.Effect<Webhook, StoreError | WebhookNotFound>

@@ -95,15 +95,21 @@ export interface WebhookSettings extends Schema.Schema.Type<typeof WebhookSettin
 /** As stored: an erasure may have left a mark in any text. */
 export const StoredWebhookSettings = Schema.Struct({
   ...settings,
+  /** Where events are posted, or the mark. */
   url: Schema.String,
+  /** What it is for, or the mark. */
   description: Schema.optionalKey(Schema.String),
+  /** Which events are told. */
   filter: Schema.optionalKey(
     Schema.Struct({
       ...WebhookFilter.fields,
+      /** The conversations whose events are told. Absent = all. */
       conversations: Schema.optionalKey(Schema.Array(Schema.String))
     })
   ),
+  /** Who made the webhook. */
   created_by: Schema.String,
+  /** When, in ms since 1970. */
   created_at: Schema.Int
 })
 export interface StoredWebhookSettings extends Schema.Schema.Type<typeof StoredWebhookSettings> {}
@@ -197,9 +203,11 @@ export interface WebhookData extends Schema.Schema.Type<typeof WebhookData> {}
 
 /** An event for webhooks. */
 export const WebhookNews = Schema.Struct({
+  /** What happened. */
   type: WebhookType,
   /** The run; of a webhook its id. */
   subject: Schema.String,
+  /** What it is about. */
   data: WebhookData
 })
 export interface WebhookNews extends Schema.Schema.Type<typeof WebhookNews> {}

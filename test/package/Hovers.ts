@@ -40,7 +40,14 @@ const written: Readonly<Record<string, string>> = {
 }
 
 /** The entries whose every export and member has a sentence. */
-const entries = ["troupe", "troupe/embed", "troupe/feature", "troupe/layers", "troupe/services"]
+const entries = [
+  "troupe",
+  "troupe/client",
+  "troupe/embed",
+  "troupe/feature",
+  "troupe/layers",
+  "troupe/services"
+]
 
 interface Shown {
   /** How many exports and members have a sentence. */
