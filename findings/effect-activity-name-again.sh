@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Two activities of one name in a workflow of effect 4.1.0.
 # A workflow books each of two orders in an activity "book", as a loop over a list would write it. Nothing fails or restarts.
-# One would guess that both bodies run, since Temporal and DBOS count the calls of a name, or that the second name is refused.
+# One would guess that both bodies run, since Temporal and DBOS tell calls apart by their order, or that the second name is refused.
 # Seen: one body runs. The second activity gives the first one's result, within the same execution and without a warning, on both
 # engines. The name has to hold the order.
 # Source: activityExecute in src/workflow/WorkflowEngine.ts and src/cluster/ClusterWorkflowEngine.ts of the package stores results

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Two toolkits of effect 4.1.0 that have a tool of one name each.
 # Both are given their handlers by a Layer of their own, and both Layers are provided to one program. The tools differ in what they do.
-# One would guess that each toolkit runs the handler that was given to it, or that the types or the start refuse the second one.
-# Seen: both toolkits run the handler that was provided last. Neither the compiler nor the run says so.
+# One would guess that each toolkit runs the handler that was given to it, or that the second one is refused.
+# Seen: both toolkits run the handler that was provided last, and nothing says so.
 # Source: toHandlers and toLayer in src/ai/Toolkit.ts of the package put a handler into the context under "effect/ai/Tool/" and the name.
 # Output, 2026-12-01:
 #   orders.find:  found a customer

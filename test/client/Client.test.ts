@@ -6,6 +6,7 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import type { Client, RunPart, TroupeError } from "troupe/client"
 import { createClient } from "troupe/client"
 import { z } from "zod"
+import { either } from "../Long.ts"
 import type { Shop, Who } from "../wires/WireScene.ts"
 import { held, picture, ran, shop, tokens } from "../wires/WireScene.ts"
 
@@ -27,10 +28,12 @@ const textOf = (parts: ReadonlyArray<Pick<RunPart, "type">>): string =>
 const folder = mkdtempSync(join(tmpdir(), "troupe-client-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-for (const [engine, store] of [
+const stores = [
   ["ephemeral stores", undefined],
   ["PGlite", { directory: join(folder, "db") }]
-] as const) {
+] as const
+
+for (const [engine, store] of stores.slice(0, either(1, 2))) {
   describe(`a client of ${engine}`, () => {
     let troupe: Shop
     const of = (who: Who, more: object = {}): Client =>
