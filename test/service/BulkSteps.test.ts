@@ -98,10 +98,8 @@ describe("a step of a bulk", () => {
         items: [{ event_id: third, outcome: "done" }]
       })
       // It still waits, for the next bulk.
-      assert.deepStrictEqual(yield* Bulks.countLetters.perform(Effect.succeed({}), olga), {
-        count: 1,
-        until: (yield* Bulks.countLetters.perform(Effect.succeed({}), olga)).until
-      })
+      const { count } = yield* Bulks.countLetters.perform(Effect.succeed({}), olga)
+      assert.strictEqual(count, 1)
       const down = yield* Effect.flip(
         Effect.provideService(replay(), OutboxReader, {
           ...(yield* OutboxReader),
