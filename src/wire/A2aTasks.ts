@@ -43,11 +43,10 @@ export class A2aTask {
   #status: Members & { readonly state: A2aState }
   /** The questions for which it waits. */
   #waiting: ReadonlyArray<WaitingQuestion> = []
-  /** What was said in the current turn, and in the last one that has ended. */
+  /** What was said in the current turn, in the last one that said something and has ended, and what the client has of it. */
   #text = ""
   #said = ""
-  /** Whether the client has a text that is void. */
-  #isVoid = false
+  #told = ""
   #answer: Members | undefined
 
   constructor(options: Options) {
@@ -87,8 +86,8 @@ export class A2aTask {
     }
   }
 
-  /** Its run has begun. */
-  begun(place: Place): ReadonlyArray<Members> {
+  /** Its run has begun, or goes on behind a wait. */
+  working(place: Place): ReadonlyArray<Members> {
     return this.#become("TASK_STATE_WORKING", place)
   }
 
@@ -106,10 +105,7 @@ export class A2aTask {
       default:
     }
     if (step._tag === "Asked") this.#asked.set(step.approval, step)
-    const changed =
-      this.state === "TASK_STATE_WORKING" ? [] : this.#become("TASK_STATE_WORKING", place)
-    const isOwn = "frame" in step && step.frame === rootFrame
-    return isOwn ? [...changed, ...this.#turn(step)] : changed
+    return "frame" in step && step.frame === rootFrame ? this.#turn(step) : []
   }
 
   #message(name: string, role: "ROLE_USER" | "ROLE_AGENT", parts: ReadonlyArray<Members>): Members {
@@ -138,28 +134,21 @@ export class A2aTask {
     switch (step._tag) {
       case "TurnBegun":
       case "TurnRestarted":
-        this.#isVoid ||= this.#text !== ""
         this.#text = ""
         return []
       case "Text": {
         // Another text stands in place of the one before.
         const isMore = this.#text !== ""
-        this.#isVoid = false
         this.#text += step.text
+        this.#told = this.#text
         return [this.#artifact(artifactOf(step.text), isMore ? { append: true } : undefined)]
       }
       case "TurnEnded":
-        this.#said = this.#text
-        return this.#cleared()
+        if (this.#text !== "") this.#said = this.#text
+        return this.#left()
       default:
         return []
     }
-  }
-
-  #cleared(): ReadonlyArray<Members> {
-    if (!this.#isVoid) return []
-    this.#isVoid = false
-    return [this.#artifact(artifactOf(""))]
   }
 
   #parked({ questions }: Step<"Parked">, place: Place): ReadonlyArray<Members> {
@@ -229,11 +218,11 @@ export class A2aTask {
     return [this.#artifact(this.#answer, { lastChunk: true })]
   }
 
-  /** What is left of a text where there is no answer: that of the last turn that has ended. */
+  /** Takes a text in place of what the client has: that of a turn that was broken off is void. */
   #left(text = this.#said): ReadonlyArray<Members> {
-    const isSame = !this.#isVoid && this.#text === text
-    this.#isVoid = false
+    const isSame = this.#told === text
     this.#text = text
+    this.#told = text
     return isSame ? [] : [this.#artifact(artifactOf(text))]
   }
 }

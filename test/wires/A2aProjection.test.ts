@@ -126,10 +126,9 @@ describe("a run as a task of A2A", () => {
     ]
     const failed: RunStep = { _tag: "Ended", status: "failed", reason: "r", text: "", unsaid: "" }
     const kept = stepped([...first, failed])
-    assert.deepStrictEqual(kept.kinds, ["statusUpdate", "artifactUpdate", "statusUpdate"])
+    assert.deepStrictEqual(kept.kinds, ["artifactUpdate", "statusUpdate"])
     const back = stepped([...first, ...half, failed])
     assert.deepStrictEqual(back.kinds, [
-      "statusUpdate",
       ...Array.from({ length: 3 }, () => "artifactUpdate"),
       "statusUpdate"
     ])
@@ -163,10 +162,28 @@ describe("a run as a task of A2A", () => {
     assert.strictEqual(stateOf({ ...other, run } as FeedItem), TaskState.TASK_STATE_WORKING)
   })
 
+  it("works again with the first event that ends its wait", () => {
+    const { events } = watched(312, false)
+    const [accepted, claimed, turned, asked, after] = events
+    const items = [accepted!, claimed!, turned!, asked!, claimed!, after!].map(eventItem)
+    const told = read([caughtUp, ...items], false, "all").frames.flatMap(({ payload }) =>
+      payload?.$case === "statusUpdate" ? [payload.value.status] : []
+    )
+    assert.deepStrictEqual(
+      told.map((status) => [status?.state, Date.parse(status?.timestamp ?? "")]),
+      [
+        [TaskState.TASK_STATE_WORKING, 0],
+        [TaskState.TASK_STATE_INPUT_REQUIRED, 3],
+        [TaskState.TASK_STATE_WORKING, 5]
+      ]
+    )
+  })
+
   for (const isCustomer of [false, true]) {
     it(`is the same live, resumed and read again, for ${isCustomer ? "a customer" : "staff"}`, async () => {
       const seen = { waits: 0, ends: 0 }
-      for (let seed = 0; seed < either(150, 2_000); seed++) {
+      // The first two have a turn that says nothing behind one that did, and a turn that begins behind a wait.
+      for (const seed of [306, 312, ...Array(either(150, 2_000)).keys()]) {
         try {
           const { ends, waits } = await followed(seed, isCustomer)
           seen.ends += Number(ends)

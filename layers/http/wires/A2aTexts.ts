@@ -16,8 +16,8 @@ export const wholeTexts = (id: RpcId, maker: A2aTask): WireTexts => ({
     maker.next(step, place)
     return ""
   },
-  begun: (place) => {
-    maker.begun(place)
+  working: (place) => {
+    maker.working(place)
     return ""
   },
   failed: (problem) => JSON.stringify(failureOf(id, problem)),
@@ -38,7 +38,7 @@ export const streamTexts = (id: RpcId, maker: A2aTask): WireTexts => {
   }
   return {
     start: "",
-    begun: (place) => after(maker.begun(place)),
+    working: (place) => after(maker.working(place)),
     next: (step, place) => after(maker.next(step, place)),
     live: told,
     failed: (problem) => `data: ${JSON.stringify(failureOf(id, problem))}\n\n`,

@@ -40,8 +40,8 @@ export interface WireTexts {
   readonly failed: (problem: Problem) => string
   /** Behind the last step. */
   readonly end: () => string
-  /** At the run's first event. */
-  readonly begun?: (place: StepPlace) => string
+  /** At the run's first event, and at the first one behind each wait that is told. */
+  readonly working?: (place: StepPlace) => string
   /** Once, where the run has not ended and its journal was read up to now: what comes next happens from then on. */
   readonly live?: () => string
   /** Called behind the step at which the reader waited whose answers are shown. */
@@ -76,6 +76,8 @@ export const shownOf = ({ conversation, id: run, ordinal }: AgentTask): Shown =>
   ordinal
 })
 
+const isWait = ({ _tag }: RunStep): boolean => _tag === "Parked" || _tag === "Queued"
+
 /** Turns the feed's items into the texts of the answer. */
 export class WireReader {
   readonly #view: RunView
@@ -93,7 +95,7 @@ export class WireReader {
   #isLive = false
   /** The end of the answer, unless more has happened since. */
   #pause: { readonly step: RunStep; readonly place: StepPlace } | undefined
-  /** The last event left the run waiting. */
+  /** The last event left the run waiting, as its reader was told. */
   #isWaiting = false
   #isOver = false
 
@@ -129,16 +131,17 @@ export class WireReader {
       const last = this.#through === undefined ? this.#paused() : this.#waited()
       return this.#isOver ? last : (this.#texts.live?.() ?? "")
     }
+    const steps = this.#view.next(item)
     let text = ""
     if (item._tag === "Event" && item.run === this.#run) {
-      const isFirst = this.#seq < 0
+      const isBehind = this.#seq < 0 || (this.#isWaiting && !steps.some(isWait))
       this.#isWaiting = false
       this.#seq = item.entry.seq
       this.#at = item.entry.at
-      if (isFirst) text = this.#texts.begun?.(this.#place("")) ?? ""
+      if (isBehind) text = this.#texts.working?.(this.#place("")) ?? ""
     }
     const place = this.#place(item._tag === "Event" ? EventStream.cursorOf(item) : "")
-    for (const step of this.#view.next(item)) {
+    for (const step of steps) {
       if (!this.#isOver) text += this.#text(step, place)
     }
     return text
@@ -150,7 +153,7 @@ export class WireReader {
 
   #text(step: RunStep, place: StepPlace): string {
     if (this.#through !== undefined && step._tag !== "Ended") {
-      this.#isWaiting = step._tag === "Parked" || step._tag === "Queued"
+      if (isWait(step)) this.#isWaiting = true
       return this.#texts.next(step, place) + this.#waited()
     }
     if (step._tag === "Queued") return this.#last(step, place)
