@@ -18,7 +18,9 @@ const together = [
   "calls",
   "capability",
   "channel",
+  "client",
   "conformance",
+  "console",
   "conversation",
   "cost",
   "delivery",
@@ -52,6 +54,7 @@ const together = [
   "telemetry",
   "tool",
   "value",
+  "wires",
   "worlds"
 ].map((folder) => `test/${folder}/**/*.test.ts`)
 
@@ -63,6 +66,9 @@ const textual = "test/*.test.ts"
  * are short, so that they would run last, beside nothing.
  */
 const alone = [
+  "test/console/Browser.test.ts",
+  "test/console/Following.test.ts",
+  "test/console/LivePages.test.ts",
   "test/delivery/Crash.test.ts",
   "test/entry/HostileTexts.test.ts",
   "test/replay/Command.test.ts",

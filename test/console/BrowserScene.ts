@@ -4,25 +4,21 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import type { Options } from "troupe/embed"
-import { afterAll, assert, beforeAll, it } from "vitest"
+import { assert, it } from "vitest"
 import { isFull } from "../Long.ts"
 import { launch } from "./Chromium.ts"
 import { anna, shop, tokenOf } from "./ConsoleScene.ts"
 
-let browser: Browser
-let missing: string | undefined
-beforeAll(async () => {
-  const launched = await launch()
-  if (typeof launched === "string") missing = launched
-  else browser = launched
-}, 60_000)
-afterAll(() => browser?.close())
+/** One for all files of this process, which it ends with. */
+let launched: Promise<Browser | string> | undefined
+const browserOfProcess = () => (launched ??= launch())
 
 /** Notes that there is no browser, and skips. */
 export const inBrowser = (name: string, test: () => Promise<void>, timeout = 60_000) =>
   it(name, { timeout }, async ({ task }) => {
-    if (missing === undefined) return await test()
-    task.meta.notes = [missing]
+    const found = await browserOfProcess()
+    if (typeof found !== "string") return await test()
+    task.meta.notes = [found]
   })
 
 /** The same of the long form alone. */
@@ -30,6 +26,8 @@ export const inLongBrowser: typeof inBrowser = isFull ? inBrowser : () => {}
 
 /** A page, and all that its browser complained of: messages, errors, and requests to other hosts. */
 export const opened = async (base: string, options: BrowserContextOptions = {}) => {
+  const browser = await browserOfProcess()
+  if (typeof browser === "string") throw new Error(browser)
   const context = await browser.newContext({ baseURL: base, ...options })
   const page = await context.newPage()
   const complaints: Array<string> = []
