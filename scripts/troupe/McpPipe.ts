@@ -18,6 +18,7 @@ const Message = Schema.Struct({
   params: Schema.optionalKey(
     Schema.Struct({
       name: Schema.optionalKey(Schema.String),
+      taskId: Schema.optionalKey(Schema.String),
       _meta: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
     })
   )
@@ -31,7 +32,7 @@ const decodeJson = Schema.decodeUnknownOption(
 const headersOf = ({ method, params }: typeof Message.Type): Record<string, string> => {
   const version = params?._meta?.["io.modelcontextprotocol/protocolVersion"]
   if (typeof version !== "string" || method === undefined) return {}
-  const name = params?.name
+  const name = method.startsWith("tasks/") ? params?.taskId : params?.name
   const encoded =
     name === undefined || /^[\w.-]*$/.test(name)
       ? name

@@ -14,6 +14,15 @@ const older = ["2025-11-25", "2025-06-18"] as const
 /** The revisions that are spoken, newest first. */
 const mcp_versions = [newest, ...older] as const
 
+/** The extension for tasks, which is spoken in the newest revision. */
+const tasks_extension = "io.modelcontextprotocol/tasks"
+
+/** What a client declares with a request of the newest revision. Older ones say it once, in a session, which nobody keeps here. */
+interface McpClient {
+  /** It takes the handle of a task for the result of a call. */
+  readonly hasTasks: boolean
+}
+
 /** A message of a client. A notification, and an answer to a question that nobody asked, needs none. */
 export type McpMessage =
   | { readonly _tag: "Unanswered" }
@@ -23,10 +32,24 @@ export type McpMessage =
       readonly method: string
       readonly params: Readonly<Record<string, unknown>>
       readonly isNewest: boolean
+      readonly client: McpClient
     }
 
 /** The codes of errors: those of JSON-RPC, and of MCP 2026-07-28, basic. */
-export const mcp_codes = { ...rpc_codes, header: -32_020, version: -32_022 } as const
+export const mcp_codes = {
+  ...rpc_codes,
+  header: -32_020,
+  capability: -32_021,
+  version: -32_022
+} as const
+
+/** The refusal of what a client does not declare that it can. */
+export const undeclared_tasks: Omit<RpcRefusal, "id"> = {
+  status: 400,
+  code: mcp_codes.capability,
+  message: "The client does not declare the extension for tasks.",
+  data: { requiredCapabilities: { extensions: { [tasks_extension]: {} } } }
+}
 
 const isRequest = Schema.is(RpcRequest)
 const isNotification = Schema.is(
@@ -64,6 +87,14 @@ const unsupported = (requested: string) => ({
 const mismatch = (message: string) => ({ status: 400, code: mcp_codes.header, message })
 const lacking = (message: string) => ({ status: 400, code: mcp_codes.params, message })
 
+/** The parameter that a method's requests have in Mcp-Name, too. */
+const named: ReadonlyMap<string, string> = new Map([
+  ["tools/call", "name"],
+  ["tasks/get", "taskId"],
+  ["tasks/update", "taskId"],
+  ["tasks/cancel", "taskId"]
+])
+
 /** What is wrong with a request of the newest revision, or undefined. */
 const newestRefusal = (
   { method, params = {} }: typeof RpcRequest.Type,
@@ -84,9 +115,18 @@ const newestRefusal = (
   if (headers["mcp-method"] !== method) {
     return mismatch("Mcp-Method is not the method of the message.")
   }
-  return method === "tools/call" && headerText(headers["mcp-name"]) !== params["name"]
-    ? mismatch("Mcp-Name is not the name in the message.")
+  const name = named.get(method)
+  return name !== undefined && headerText(headers["mcp-name"]) !== params[name]
+    ? mismatch(`Mcp-Name is not the ${name} in the message.`)
     : undefined
+}
+
+const memberOf = (value: unknown, name: string): unknown =>
+  isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
+
+const clientOf = (meta: Readonly<Record<string, unknown>>, isNewest: boolean): McpClient => {
+  const capabilities = isNewest ? meta[`${prefix}clientCapabilities`] : undefined
+  return { hasTasks: isObject(memberOf(memberOf(capabilities, "extensions"), tasks_extension)) }
 }
 
 const isSpoken = Schema.is(Schema.Literals(mcp_versions))
@@ -119,7 +159,14 @@ export const mcpMessageOf = (
       ? undefined
       : unsupported(sent)
   return wrong === undefined
-    ? Result.succeed({ _tag: "Request", id: json.id, method, params, isNewest })
+    ? Result.succeed({
+        _tag: "Request",
+        id: json.id,
+        method,
+        params,
+        isNewest,
+        client: clientOf(meta, isNewest)
+      })
     : refused(wrong)
 }
 
@@ -149,14 +196,14 @@ const uncached = { ttlMs: 0, cacheScope: "private" }
 export const discovered = (instructions: string): object => ({
   ...uncached,
   supportedVersions: mcp_versions,
-  capabilities,
+  capabilities: { ...capabilities, extensions: { [tasks_extension]: {} } },
   instructions
 })
 
 /** The result of `tools/list`. */
 export const listed = (tools: ReadonlyArray<object>): object => ({ ...uncached, tools })
 
-/** The response to a request. */
+/** The response to a request. A result that does not say what it is is complete. */
 export const mcpResponse = (
   { id, isNewest }: Extract<McpMessage, { _tag: "Request" }>,
   result: object
@@ -164,6 +211,6 @@ export const mcpResponse = (
   jsonrpc: "2.0",
   id,
   result: isNewest
-    ? { ...result, resultType: "complete", _meta: { [`${prefix}serverInfo`]: server } }
+    ? { resultType: "complete", ...result, _meta: { [`${prefix}serverInfo`]: server } }
     : result
 })

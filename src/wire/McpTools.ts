@@ -65,6 +65,13 @@ export const McpResult = Schema.Struct({
 })
 export type McpResult = typeof McpResult.Type
 
+/** The result of a call. */
+export const toolResult = (result: McpResult): object => ({
+  content: [{ type: "text", text: JSON.stringify(result) }],
+  structuredContent: result,
+  ...(result.status === "failed" && { isError: true })
+})
+
 const schemaOf = (schema: Schema.Top) =>
   Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" }).schema
 
@@ -114,8 +121,16 @@ export class McpProgress {
   #status: McpResult["status"] = "processing"
   #end: string | undefined
   #waiting: ReadonlyArray<WaitingQuestion> = []
+  #at = 0
 
-  next(step: RunStep): void {
+  /** When its last event was journaled, in ms since 1970; 0 = there is none. */
+  get at(): number {
+    return this.#at
+  }
+
+  /** `at`: when it was journaled; 0 = it is not, yet. */
+  next(step: RunStep, at = 0): void {
+    if (at > 0) this.#at = at
     switch (step._tag) {
       case "TurnBegun":
         if (step.frame === rootFrame) this.#said.push("")

@@ -10,7 +10,9 @@ import { createRequire } from "node:module"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { text } from "node:stream/consumers"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { fixtures, translated } from "./McpFixtures.ts"
 import { failing, gaps } from "./McpConformanceGaps.ts"
 import type { Shop } from "./WireScene.ts"
 import { shop, tokens } from "./WireScene.ts"
@@ -21,24 +23,37 @@ let troupe: Shop
 let front: Server
 let folder: string
 
-/** The suite sends no token: what stands before the service adds one to each request, and changes nothing else of it. */
-const withToken = (to: URL): Server =>
-  createServer((asked, answer) => {
-    const headers = { ...asked.headers, authorization: `Bearer ${tokens.olga}` }
+/**
+ * The suite sends no token, and calls tools of its own: what stands before the service adds a token to each request, and names the
+ * tool that asks an agent in place of some of them.
+ */
+const inFrontOf = (to: URL): Server =>
+  createServer(async (asked, answer) => {
     const { method = "GET" } = asked
-    const at = { host: to.hostname, port: to.port, path: "/wires/mcp", method, headers }
-    const sent = request(at, (got) => {
+    const { body, headers } = translated(await text(asked), asked.headers)
+    const sent = request({
+      hostname: to.hostname,
+      port: to.port,
+      path: "/wires/mcp",
+      method,
+      headers: {
+        ...headers,
+        authorization: `Bearer ${tokens.olga}`,
+        "content-length": Buffer.byteLength(body)
+      }
+    })
+    sent.on("response", (got) => {
       answer.writeHead(got.statusCode!, got.headers)
       got.pipe(answer)
     })
     sent.on("error", () => answer.destroy())
-    asked.pipe(sent)
+    sent.end(body)
   })
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "troupe-conformance-"))
-  troupe = await shop()
-  front = withToken(new URL(troupe.url!))
+  troupe = await shop(fixtures)
+  front = inFrontOf(new URL(troupe.url!))
   await new Promise<void>((done) => front.listen(0, "127.0.0.1", done))
 })
 afterAll(async () => {

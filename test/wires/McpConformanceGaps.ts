@@ -76,27 +76,16 @@ export const gaps: Readonly<Record<"2025-11-25" | "2026-07-28", Gaps>> = {
       http-custom-header-server-validation: sep-2243-server-validate-param-match
       http-custom-header-server-validation: sep-2243-server-reject-invalid-param-chars
       http-custom-header-server-validation: sep-2243-server-reject-param-mismatch`,
-    "the extension for tasks is not spoken: run_result reads on": `
-      tasks-lifecycle: tasks-sync-tool-call sep-2663-result-type-task-on-create
-      tasks-lifecycle: sep-2663-tasks-get-status-working sep-2663-tasks-get-status-completed
-      tasks-lifecycle: sep-2663-tool-error-uses-completed-status sep-2663-tasks-get-status-failed
-      tasks-lifecycle: sep-2663-cancel-ack-empty-result tasks-cancel-terminal-idempotent-ack
-      tasks-capability-negotiation: tasks-extension-advertised sep-2663-tasks-methods-non-declaring
-      tasks-capability-negotiation: sep-2663-server-rejects-undeclared-client tasks-per-request-meta-opt-in
-      tasks-wire-fields: tasks-wire-field-renames tasks-no-early-ttl-expiry
-      tasks-wire-fields: tasks-no-related-task-meta-on-inlined-result
-      tasks-request-state-removal: tasks-request-state-removal-setup
+    "an answer has the agent's text in a structure, and a run that fails is a result": `
+      tasks-request-headers: tasks-headers-tolerate-mcp-method-on-tools-call
+      tasks-lifecycle: sep-2663-tasks-get-status-failed`,
+    "a task asks for no input: people decide elsewhere": `
       tasks-mrtr-input: sep-2663-tasks-get-status-input-required tasks-mrtr-tasks-update-resumes
       tasks-mrtr-input: tasks-mrtr-partial-fulfillment
-      tasks-request-headers: tasks-headers-tolerate-mcp-method-on-tools-call
-      tasks-request-headers: sep-2663-routing-headers-accepted-on-tasks-get
-      tasks-request-headers: sep-2663-server-rejects-mismatched-mcp-name-on-tasks-get
-      tasks-dispatch-and-envelope: tasks-server-directed-creation-no-hint sep-2663-legacy-task-param-ignored
-      tasks-dispatch-and-envelope: tasks-immediate-result-shortcut tasks-result-type-complete-on-non-task-responses
-      tasks-dispatch-and-envelope: sep-2663-durable-create-strong-consistency
-      tasks-dispatch-and-envelope: sep-2663-tasks-get-invalid-task-id-32602
-      tasks-required-task-error: sep-2663-server-returns-missing-capability-when-required
-      tasks-mrtr-composition: sep-2663-mrtr-synchronous-before-task-creation`
+      tasks-mrtr-composition: sep-2663-mrtr-synchronous-before-task-creation
+      tasks-dispatch-and-envelope: tasks-result-type-complete-on-non-task-responses`,
+    "no agent needs a client that knows tasks: run_result reads on": `
+      tasks-required-task-error: sep-2663-server-returns-missing-capability-when-required`
   }
 }
 

@@ -7,6 +7,7 @@ import { join } from "node:path"
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import { assert, it } from "@effect/vitest"
 import { Principal } from "troupe"
+import { declaring, posted, with_tasks } from "./McpTaskHost.ts"
 import { held, ran, shop, tokens } from "./WireScene.ts"
 
 const olga = new Principal({ id: "olga", tenant: "default", roles: ["operator", "approver"] })
@@ -20,7 +21,7 @@ const freePort = () =>
     })
   })
 
-it("goes on with a question and a key behind a stop, in the same client, which is told at a stop", async () => {
+it("goes on with a question, a key and a task behind a stop, in the same client, which is told at a stop", async () => {
   ran.length = 0
   const directory = mkdtempSync(join(tmpdir(), "troupe-mcp-"))
   const port = await freePort()
@@ -41,11 +42,18 @@ it("goes on with a question and a key behind a stop, in the same client, which i
     const message = { message: "refund 1003", idempotency_key: "7" }
     const asked = await call("ask_clerk", message)
     assert.strictEqual(asked.status, "awaiting_approval")
+    const said = { name: "ask_clerk", arguments: { message: "refund 1004" } }
+    const asking = { method: "tools/call", params: declaring(said, with_tasks) }
+    const { taskId } = (await posted(troupe, "ada", asking)).result
+    const taskNow = async (method = "tasks/get") =>
+      (await posted(troupe, "ada", { method, params: declaring({ taskId }, with_tasks) })).result
+    const task = await taskNow()
+    assert.strictEqual(task.status, "working")
     // Who waits while the service stops is answered with what there is.
     const { promise, resolve } = Promise.withResolvers<void>()
     held.promise = promise
     const waiting = call("ask_clerk", { message: "hold 1" })
-    while ((await troupe.runs({ limit: 5 })).length < 2) await new Promise(setImmediate)
+    while ((await troupe.runs({ limit: 5 })).length < 3) await new Promise(setImmediate)
     const stopped = troupe.stop()
     const cut = await waiting
     assert.strictEqual(cut.status, "processing")
@@ -53,6 +61,10 @@ it("goes on with a question and a key behind a stop, in the same client, which i
     await stopped
 
     troupe = await open()
+    assert.deepStrictEqual(await taskNow(), task)
+    await taskNow("tasks/cancel")
+    await troupe.result(taskId)
+    assert.strictEqual((await taskNow()).status, "cancelled")
     const { approval } = asked.waiting_for[0]!
     assert.strictEqual((await call("ask_clerk", message)).run, asked.run)
     await troupe.decide(approval, { decision: "approve" }, olga)

@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { Client } from "@modelcontextprotocol/client"
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio"
 import { flags } from "../process/Bundle.ts"
+import { declaring, with_tasks } from "./McpTaskHost.ts"
 import { shop, tokens } from "./WireScene.ts"
 
 const root = join(import.meta.dirname, "../..")
@@ -13,6 +14,23 @@ const begun = (url: string, token: string) =>
     args: [...flags, "-C", "troupe-source", "scripts/troupe.ts", "mcp", "serve"],
     cwd: root,
     env: { PATH: process.env["PATH"] ?? "", TROUPE_URL: url, TROUPE_TOKEN: token }
+  })
+
+/** The result of a request that the client does not know. */
+const sentOver = (transport: StdioClientTransport, method: string, params: object) =>
+  new Promise<object>((resolve) => {
+    const own = transport.onmessage
+    const onmessage: typeof own = (message) =>
+      "id" in message && message.id === method && "result" in message
+        ? resolve(message.result)
+        : own?.(message)
+    Object.assign(transport, { onmessage })
+    void transport.send({
+      jsonrpc: "2.0",
+      id: method,
+      method,
+      params: declaring({ ...params }, with_tasks)
+    })
   })
 
 describe("troupe mcp serve", () => {
@@ -27,7 +45,8 @@ describe("troupe mcp serve", () => {
       const client = new Client({ name: "host", version: "1" }, options)
       const stranger = new Client({ name: "host", version: "1" }, options)
       try {
-        await client.connect(begun(String(troupe.url), tokens.carl))
+        const transport = begun(String(troupe.url), tokens.carl)
+        await client.connect(transport)
         const { tools } = await client.listTools()
         assert.deepStrictEqual(
           tools.map(({ name }) => name),
@@ -41,6 +60,11 @@ describe("troupe mcp serve", () => {
           answers.map(({ structuredContent }) => (structuredContent as { text: string }).text),
           ["You said: hello", "You said: good bye"]
         )
+        if (version === "2026-07-28") {
+          const [run] = await troupe.runs({ limit: 1 })
+          const read = await sentOver(transport, "tasks/get", { taskId: run!.id })
+          assert.deepInclude(read, { taskId: run!.id, status: "completed" })
+        }
         const refused = await stranger
           .connect(begun(String(troupe.url), "unknown-unknown-unknown"))
           .then(() => "", String)

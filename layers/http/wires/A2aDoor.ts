@@ -27,7 +27,7 @@ import {
   wrongParam
 } from "../../../src/wire/A2aShapes.ts"
 import { A2aTask } from "../../../src/wire/A2aTasks.ts"
-import type { RpcId, RpcRefusal } from "../../../src/wire/JsonRpc.ts"
+import type { RpcId } from "../../../src/wire/JsonRpc.ts"
 import { rpc_codes } from "../../../src/wire/JsonRpc.ts"
 import { agentFor, conversationFor, followedTask } from "../../service/CustomerRules.ts"
 import {
@@ -42,7 +42,7 @@ import { HttpSettings } from "../boundary/HttpSettings.ts"
 import { Limits } from "../boundary/Limits.ts"
 import { anyProblemOf } from "../boundary/Problems.ts"
 import { signedCard } from "./CardSignature.ts"
-import { respondError, rpcBody } from "./RpcAnswer.ts"
+import { Refused, refuse, respondError, rpcBody } from "./RpcAnswer.ts"
 import { resultOf, streamTexts, wholeTexts } from "./A2aTexts.ts"
 import type { WireCall } from "./WireRequest.ts"
 import { agentIn, filesOf, missing, wire_bytes_max } from "./WireRequest.ts"
@@ -92,16 +92,6 @@ const openCard = Effect.fnUntraced(function* (call: Pick<WireCall, "params" | "h
   if (!cards_open || name === undefined) return yield* new Unauthorized()
   return yield* cardOf(yield* hosted(name), call.here)
 })
-
-/** A refusal with a code of the protocol. */
-class Refused {
-  readonly refusal: RpcRefusal
-
-  constructor(refusal: RpcRefusal) {
-    this.refusal = refusal
-  }
-}
-const refuse = (refusal: RpcRefusal) => Effect.fail(new Refused(refusal))
 
 const respond = (id: RpcId, result: object) => HttpServerResponse.jsonUnsafe(resultOf(id, result))
 

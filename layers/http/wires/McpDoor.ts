@@ -3,16 +3,18 @@
  * every request is its token's, and any process of a deployment answers it. The server of `effect/ai` keeps its sessions in one process,
  * for ever, and for whoever knows their id.
  */
-import { Effect, Result, Schema } from "effect"
+import { Effect, Option, Result, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { HttpServerResponse } from "effect/http"
 import { AgentDirectory } from "../../../services/AgentDirectory.ts"
 import { Unauthorized } from "../../../services/Credentials.ts"
+import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import type { Problem } from "../../../src/operation/Problem.ts"
 import { rightRefusal } from "../../../src/principal/Rights.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import { schemaIssues } from "../../../src/schema/SchemaIssues.ts"
 import type { AgentName, ApprovalId } from "../../../src/value/Ids.ts"
+import { RunId } from "../../../src/value/Ids.ts"
 import { defined } from "../../../src/value/PlainObject.ts"
 import type { McpMessage } from "../../../src/wire/McpRequest.ts"
 import {
@@ -21,7 +23,8 @@ import {
   listed,
   mcp_codes,
   mcpMessageOf,
-  mcpResponse
+  mcpResponse,
+  undeclared_tasks
 } from "../../../src/wire/McpRequest.ts"
 import {
   agentOfTool,
@@ -32,18 +35,20 @@ import {
   result_tool,
   ResultInput,
   resultTool,
+  toolResult,
   wait_max_s
 } from "../../../src/wire/McpTools.ts"
+import { handle_ms, isAtWork, taskDetails, taskHandle } from "../../../src/wire/McpTasks.ts"
 import { ApprovalUrl } from "../../service/ApprovalUrl.ts"
 import { followedTask } from "../../service/CustomerRules.ts"
-import { agentsFor, begunOrNamed, keyOf, sendTo } from "../../service/WireEffects.ts"
+import { agentsFor, begunOrNamed, keyOf, sendTo, stop } from "../../service/WireEffects.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
 import { Limits } from "../boundary/Limits.ts"
 import { anyProblemOf } from "../boundary/Problems.ts"
 import type { OpenedStream } from "../stream/StreamHost.ts"
-import { respondError, rpcBody } from "./RpcAnswer.ts"
+import { Refused, refuse, respondError, rpcBody } from "./RpcAnswer.ts"
 import type { OpenRoute, WireCall } from "./WireRequest.ts"
-import type { Shown } from "./WireStream.ts"
+import type { StepPlace } from "./WireStream.ts"
 import { followRun, openAnswer, shownOf } from "./WireStream.ts"
 
 const wire = "mcp"
@@ -53,12 +58,21 @@ type Request = Extract<McpMessage, { _tag: "Request" }>
 const path = `/wires/${wire}` as const
 const metadata_path = "/.well-known/oauth-protected-resource"
 
+const refusalOf = ({ detail: message, status, type }: Problem) => ({
+  status,
+  code: status < 500 ? mcp_codes.request : mcp_codes.internal,
+  message,
+  data: { type }
+})
+
+/** Whether a problem is no answer to what was asked. */
+const isOfService = ({ status }: Problem): boolean => status >= 500 || status === 401
+
 /** The answer to a request that is refused before its message is read. */
-const refused = ({ detail, status, type }: Problem, here: string) => {
-  const code = status < 500 ? mcp_codes.request : mcp_codes.internal
-  const response = respondError({ status, code, message: detail, data: { type } })
+const refused = (problem: Problem, here: string) => {
+  const response = respondError(refusalOf(problem))
   // RFC 9728, section 5.1.
-  return status === 401
+  return problem.status === 401
     ? HttpServerResponse.setHeader(
         response,
         "www-authenticate",
@@ -88,9 +102,7 @@ const failed = (text: string): object => ({ content: [{ type: "text", text }], i
 const told = <E, R>(effect: Effect.Effect<object, E, R>) =>
   Effect.catch(effect, (error) => {
     const problem = anyProblemOf(error)
-    if (problem === undefined || problem.status >= 500 || problem.status === 401) {
-      return Effect.fail(error)
-    }
+    if (problem === undefined || isOfService(problem)) return Effect.fail(error)
     const [issue] = problem.errors ?? []
     return Effect.succeed(failed(issue === undefined ? problem.detail : issue.message))
   })
@@ -108,36 +120,46 @@ const argumentsOf = <A, I>(schema: Schema.Codec<A, I>, { params }: Request) =>
     }
   )
 
+const msOf = (wait_s = wait_max_s) => wait_s * 1_000
+
+const isObject = Schema.is(Schema.Record(Schema.String, Schema.Unknown))
+
 const urlOf = (url: string | undefined) => (approval: ApprovalId) =>
   url?.replaceAll("{id}", approval)
 
-/** What the run has come to when it has ended, waits for people, or the time is up. */
-const outcome = Effect.fnUntraced(function* (
-  { by }: WireCall,
-  { goesOn, until }: OpenedStream,
-  shown: Shown,
-  wait_s = wait_max_s
+/** How far the run has come when it has ended, waits for people, or the time is up. */
+const progressOf = Effect.fnUntraced(function* (
+  by: Principal,
+  task: AgentTask,
+  until: OpenedStream["until"],
+  wait_ms: number
 ) {
   const progress = new McpProgress()
   const texts = {
     start: "",
-    next: (step: Parameters<McpProgress["next"]>[0]) => {
-      progress.next(step)
+    next: (step: Parameters<McpProgress["next"]>[0], { at }: StepPlace) => {
+      progress.next(step, at)
       return ""
     },
     failed: () => "",
     end: () => ""
   }
-  yield* followRun(by, shown, texts, { until, wait_ms: wait_s * 1_000 })
-  // It may have been revoked while it waited.
-  if (!(yield* goesOn)) return yield* new Unauthorized()
-  const { conversation, run } = shown
+  yield* followRun(by, shownOf(task), texts, { until, wait_ms })
+  const { conversation, id: run } = task
   const result = progress.result({ run, conversation }, urlOf(yield* ApprovalUrl))
-  return {
-    content: [{ type: "text", text: JSON.stringify(result) }],
-    structuredContent: result,
-    ...(result.status === "failed" && { isError: true })
-  }
+  return { result, at: progress.at }
+})
+
+/** The same, of a call for which a place was reserved. */
+const outcome = Effect.fnUntraced(function* (
+  { by }: WireCall,
+  { goesOn, until }: OpenedStream,
+  task: AgentTask,
+  wait_ms: number
+) {
+  const progress = yield* progressOf(by, task, until, wait_ms)
+  // It may have been revoked while it waited.
+  return (yield* goesOn) ? progress : yield* new Unauthorized()
 })
 
 /** The agents that the caller may send messages to. */
@@ -147,6 +169,7 @@ const askable = (by: Principal): Effect.Effect<ReadonlyArray<AgentName>, never, 
 const ask = Effect.fnUntraced(function* (
   call: WireCall,
   agent: AgentName,
+  { hasTasks }: Request["client"],
   { conversation: named, idempotency_key: key, message: text, wait_s }: typeof AskInput.Type
 ) {
   const { by } = call
@@ -157,7 +180,11 @@ const ask = Effect.fnUntraced(function* (
   const idempotency_key =
     key === undefined ? undefined : yield* keyOf(by, { wire, agent, conversation, key })
   const { task } = yield* sendTo(by, { agent, conversation, text, ...defined({ idempotency_key }) })
-  return yield* outcome(call, opened, shownOf(task), wait_s)
+  const wait_ms = wait_s === undefined && hasTasks ? handle_ms : msOf(wait_s)
+  const progress = yield* outcome(call, opened, task, wait_ms)
+  return hasTasks && isAtWork(progress.result)
+    ? taskHandle(task, progress)
+    : toolResult(progress.result)
 })
 
 const followed = Effect.fnUntraced(function* (
@@ -166,7 +193,36 @@ const followed = Effect.fnUntraced(function* (
 ) {
   const opened = yield* openAnswer(call)
   const task = yield* followedTask(run, call.by)
-  return yield* outcome(call, opened, shownOf(task), wait_s)
+  return toolResult((yield* outcome(call, opened, task, msOf(wait_s))).result)
+})
+
+const task_methods = ["tasks/get", "tasks/update", "tasks/cancel"]
+
+const wrong = (message: string) => ({ status: 200, code: mcp_codes.params, message })
+const noTool = wrong("There is no such tool.")
+const noTask = wrong("There is no such task.")
+const noResponses = wrong("The parameter inputResponses is no object.")
+
+/** What is done with a task that the caller may follow. Any other is not found, in the same words. */
+const withTask = Effect.fnUntraced(function* (
+  { by }: WireCall,
+  { client, method, params }: Request
+) {
+  if (!client.hasTasks) return yield* refuse(undeclared_tasks)
+  const run = Schema.decodeUnknownOption(RunId)(params["taskId"])
+  if (Option.isNone(run)) return yield* refuse(noTask)
+  const task = yield* Effect.catchTag(
+    followedTask(run.value, by),
+    ["RunNotFound", "NotForCustomers"],
+    () => refuse(noTask)
+  )
+  if (method === "tasks/get") {
+    return taskDetails(task, yield* progressOf(by, task, Effect.never, 0))
+  }
+  if (method === "tasks/cancel") yield* stop(by, task.id, "Cancelled by its client.")
+  // No question is asked of a client, so none of its responses answers one.
+  else if (!isObject(params["inputResponses"])) return yield* refuse(noResponses)
+  return {}
 })
 
 const tools = Effect.fnUntraced(function* ({ by }: WireCall) {
@@ -186,9 +242,10 @@ const called = Effect.fnUntraced(function* (call: WireCall, request: Request) {
   }
   const agent = typeof name === "string" ? agentOfTool(name) : undefined
   const found = (yield* askable(call.by)).find((each) => each === agent)
-  if (found === undefined) return undefined
+  if (found === undefined) return yield* refuse(noTool)
   const given = argumentsOf(AskInput, request)
-  return Result.isFailure(given) ? given.failure : yield* told(ask(call, found, given.success))
+  if (Result.isFailure(given)) return given.failure
+  return yield* told(ask(call, found, request.client, given.success))
 })
 
 /** The result of a request; undefined = there is no such method. */
@@ -197,6 +254,7 @@ const resultOf = (call: WireCall, request: Request) => {
   if (method === "tools/list") return tools(call)
   if (method === "tools/call") return called(call, request)
   if (isNewest) {
+    if (task_methods.includes(method)) return withTask(call, request)
     return method === "server/discover" ? Effect.succeed(discovered(mcp_instructions)) : undefined
   }
   if (method === "ping") return Effect.succeed({})
@@ -217,10 +275,16 @@ const post = Effect.fnUntraced(function* (call: WireCall) {
     const status = isNewest ? 404 : 200
     return respondError({ status, id, code: mcp_codes.method, message: "There is no such method." })
   }
-  const result = yield* answer
-  return result === undefined
-    ? respondError({ status: 200, id, code: mcp_codes.params, message: "There is no such tool." })
-    : HttpServerResponse.jsonUnsafe(mcpResponse(message, result))
+  const answered = Effect.map(answer, (result) =>
+    HttpServerResponse.jsonUnsafe(mcpResponse(message, result))
+  )
+  return yield* Effect.catch(answered, (error) => {
+    if (error instanceof Refused) return Effect.succeed(respondError({ ...error.refusal, id }))
+    const problem = anyProblemOf(error)
+    return problem === undefined || isOfService(problem)
+      ? Effect.fail(error)
+      : Effect.succeed(respondError({ ...refusalOf(problem), id }))
+  })
 })
 
 export const mcpRoutes = [{ method: "POST", path, right: "follow", answer: post, refused }] as const

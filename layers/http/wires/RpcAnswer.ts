@@ -10,6 +10,16 @@ import { readBody } from "./WireRequest.ts"
 export const respondError = (refusal: RpcRefusal) =>
   HttpServerResponse.jsonUnsafe(rpcError(refusal), { status: refusal.status })
 
+/** A refusal with a code of the protocol. */
+export class Refused {
+  readonly refusal: Omit<RpcRefusal, "id">
+
+  constructor(refusal: Omit<RpcRefusal, "id">) {
+    this.refusal = refusal
+  }
+}
+export const refuse = (refusal: Omit<RpcRefusal, "id">) => Effect.fail(new Refused(refusal))
+
 /** The JSON of a body of at most so many bytes, within the bounds of all JSON, or why it is none. Fails with 413 and 415. */
 export const rpcBody = (call: WireCall, bytes_max: number) =>
   Effect.map(

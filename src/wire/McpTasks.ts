@@ -1,0 +1,65 @@
+/**
+ * A run as a task of the extension for tasks of MCP 2026-07-28. The task's id is the run's, and the journal alone says what it is: any
+ * process tells it, before and after a restart.
+ */
+import type { AgentTask } from "../delivery/AgentTask.ts"
+import type { McpResult } from "./McpTools.ts"
+import { toolResult } from "./McpTools.ts"
+
+/** How long a call waits for its run before a client that knows tasks is given a handle, in ms. Absent `wait_s` = this. */
+export const handle_ms = 500
+
+/** How often a client should look, in ms. */
+const poll_ms = 2_000
+
+/** How far a task's run has come. */
+interface Progress {
+  readonly result: McpResult
+  /** When its last event was journaled, in ms since 1970; 0 = there is none. */
+  readonly at: number
+}
+
+/** Whether a call is answered with the handle of its task. */
+export const isAtWork = ({ status }: McpResult): boolean =>
+  status === "processing" || status === "awaiting_approval"
+
+const states = {
+  processing: "working",
+  awaiting_approval: "working",
+  complete: "completed",
+  // What a tool reports as an error is a result. No run fails as its request may.
+  failed: "completed",
+  cancelled: "cancelled"
+} as const satisfies Record<McpResult["status"], string>
+
+const timeOf = (ms: number) => new Date(ms).toISOString()
+
+/** What both forms of a task have. It is kept as long as its run, of which no client is told when it goes. */
+const membersOf = ({ created_at, id }: AgentTask, { at, result }: Progress): object => {
+  const waiting = result.waiting_for.map(({ summary, url }) =>
+    url === undefined ? summary : `${summary} (${url})`
+  )
+  return {
+    taskId: id,
+    status: states[result.status],
+    ...(waiting.length > 0 && { statusMessage: waiting.join("\n") }),
+    createdAt: timeOf(created_at),
+    lastUpdatedAt: timeOf(Math.max(created_at, at)),
+    ttlMs: null,
+    pollIntervalMs: poll_ms
+  }
+}
+
+/** The handle of a task, in place of the result of a call. */
+export const taskHandle = (task: AgentTask, progress: Progress): object => ({
+  resultType: "task",
+  ...membersOf(task, progress)
+})
+
+/** A task with what it has come to. */
+export const taskDetails = (task: AgentTask, progress: Progress): object => ({
+  ...membersOf(task, progress),
+  ...(states[progress.result.status] === "completed" && {
+    result: { resultType: "complete", ...toolResult(progress.result) }
+  })
+})
