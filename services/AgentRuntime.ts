@@ -75,6 +75,11 @@ export interface Message {
    * and answer schema. What the replaced run did is not undone. Absent = the message follows the last one.
    */
   readonly replaces?: RunId | undefined
+  /**
+   * A run of this conversation that this message follows, whatever was said behind it since: its run is told what was said up to that
+   * one. Another message that follows that one has to be over. Absent = the message follows the last one.
+   */
+  readonly follows?: RunId | undefined
   /** Images, audio, other files, and texts between them; 1 to 32 parts, which follow the text. Absent = none. */
   readonly parts?: ReadonlyArray<PartInput> | undefined
   /**
@@ -240,13 +245,13 @@ export class AgentRuntime extends Context.Service<
     >
     /**
      * The current agent of a conversation of the principal's tenant: the agent that the conversation was handed over to, or else
-     * the one that its last message was sent to. For a message that stands in place of a run: the agent of that run. Fails for a
-     * customer that did not begin the conversation.
+     * the one that its last message was sent to. For a message that stands in place of a run: the agent of that run. For one that
+     * follows a run: the agent that had the conversation behind it. Fails for a customer that did not begin the conversation.
      */
     currentAgent(
       conversation: ConversationId,
       by: Principal,
-      replaces?: RunId
+      at?: Pick<Message, "follows" | "replaces">
     ): Effect.Effect<
       AgentName,
       ConversationNotFound | InvalidInput | NotEntitled | StoreError | JournalError

@@ -60,6 +60,11 @@ export interface NewTask extends MessageExtras {
    * may follow others.
    */
   readonly must_begin?: true | undefined
+  /**
+   * The number of the task that is the newest of the conversation: where another one has come since, it is refused with `AgentBusy`.
+   * Absent = it may follow any.
+   */
+  readonly after?: number | undefined
   /** Whether the agent's mailbox refuses a message while the agent is busy. */
   readonly reject_when_busy: boolean
   /** The id of the outbox message that dispatches the task. */

@@ -53,13 +53,13 @@ const acceptedBefore = (store: Store, task: NewTask) => {
 /** The error with which the task is refused; undefined if it may be accepted. */
 const refusalOf = (store: Store, task: NewTask) => {
   const address = addressKey(task.address)
-  const conversation = store.conversations.get(
-    tenantKey(task.tenant, task.conversation)
-  )?.conversation
-  const { must_begin = false } = task
+  const stored = store.conversations.get(tenantKey(task.tenant, task.conversation))
+  const conversation = stored?.conversation
+  const { after = stored?.counts.tasks, must_begin = false } = task
   if (conversation && (must_begin || addressKey(conversation.address) !== address)) {
     return new AddressConflict({ conversation: task.conversation, agent: task.address.agent })
   }
+  if (after !== stored?.counts.tasks) return new AgentBusy({ address })
   const waiting = must_begin ? 0 : store.waiting.of(actorKey(task.tenant, task.address))
   if (task.reject_when_busy && waiting > 0) return new AgentBusy({ address })
   if (!must_begin && waiting >= task.waiting_max) {

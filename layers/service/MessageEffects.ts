@@ -1,5 +1,6 @@
 /** Whom a message goes to, and from where a conversation may be followed. */
 import { Effect } from "effect"
+import type { Message } from "../../services/AgentRuntime.ts"
 import { AgentRuntime } from "../../services/AgentRuntime.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import { notItsOwn } from "../../src/conversation/CustomerView.ts"
@@ -7,7 +8,7 @@ import { loggingRefusals } from "../../src/principal/RefusedActs.ts"
 import { hiddenReason, hiding } from "../../src/principal/HiddenReason.ts"
 import type { Principal } from "../../src/principal/Principal.ts"
 import { isLimitedToOwn } from "../../src/principal/Rights.ts"
-import type { AgentName, ConversationId, RunId } from "../../src/value/Ids.ts"
+import type { AgentName, ConversationId } from "../../src/value/Ids.ts"
 import { agentFor, conversationFor } from "./CustomerRules.ts"
 
 /**
@@ -19,7 +20,8 @@ export const recipient = Effect.fnUntraced(function* (
   to: (
     | { readonly agent: AgentName; readonly conversation?: ConversationId }
     | { readonly agent?: AgentName; readonly conversation: ConversationId }
-  ) & { readonly replaces?: RunId },
+  ) &
+    Pick<Message, "follows" | "replaces">,
   by: Principal
 ) {
   if (to.conversation !== undefined && isLimitedToOwn(by, "send")) {
@@ -38,8 +40,7 @@ export const recipient = Effect.fnUntraced(function* (
   // By its type it names a conversation where it names no agent.
   const { conversation } = to as { readonly conversation: ConversationId }
   const agent =
-    to.agent ??
-    (yield* AgentRuntime.use((runtime) => runtime.currentAgent(conversation, by, to.replaces)))
+    to.agent ?? (yield* AgentRuntime.use((runtime) => runtime.currentAgent(conversation, by, to)))
   yield* loggingRefusals(by, "send", agentFor(by, "send", agent))
   return agent
 })

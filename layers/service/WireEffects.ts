@@ -13,7 +13,6 @@ import { TaskStore } from "../../services/TaskStore.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import { ApprovalExpired, ApprovalNotFound, ApprovalSettled } from "../../src/approval/Approval.ts"
 import { agentRefusal, ownPrefix } from "../../src/conversation/CustomerView.ts"
-import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import { makeProblem } from "../../src/operation/Problem.ts"
 import type { Principal } from "../../src/principal/Principal.ts"
 import type { RunItem } from "../../src/run/RunItem.ts"
@@ -138,12 +137,12 @@ export const ownRuns = Effect.fnUntraced(function* (
  * and another text stands in place of the one before.
  */
 export const sendTo = Effect.fnUntraced(function* (by: Principal, message: Message, edits = false) {
-  const { agent: named, conversation, replaces } = message
+  const { agent: named, conversation, follows, replaces } = message
   const begun =
     conversation !== undefined &&
     (yield* ConversationStore.use((store) => store.read(by.tenant, conversation))) !== undefined
   const to = begun ? { conversation } : { agent: named, ...defined({ conversation }) }
-  const agent = yield* recipient({ ...to, ...defined({ replaces }) }, by)
+  const agent = yield* recipient({ ...to, ...defined({ follows, replaces }) }, by)
   const runtime = yield* AgentRuntime
   const send = (more: Partial<Message>) => runtime.send({ ...message, agent, ...more }, by)
   return yield* Effect.catchTag(send({}), "IdempotencyConflict", (conflict) =>
@@ -162,13 +161,6 @@ export const runOfApproval = Effect.fnUntraced(function* ({ tenant }: Principal,
   const found = yield* ApprovalRecords.use((records) => records.read(tenant, id))
   return found === undefined ? yield* new ApprovalNotFound({ id }) : found.run_id
 })
-
-/** The first message of a conversation behind this one; undefined = it is the newest. */
-export const taskBehind = ({ conversation, ordinal, tenant }: AgentTask) =>
-  Effect.map(
-    TaskStore.use((tasks) => tasks.ofConversation(tenant, conversation, ordinal, 1)),
-    ([task]) => task
-  )
 
 /** The agents that the principal may talk to. */
 export const agentsFor = (by: Principal) =>

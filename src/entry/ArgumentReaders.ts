@@ -314,7 +314,8 @@ const messageFields = {
   answer_schema: Schema.optionalKey(CheckedAnswerSchema),
   context: Schema.optionalKey(CheckedRunContext),
   metadata: Schema.optionalKey(Metadata),
-  replaces: Schema.optionalKey(Ids.RunId)
+  replaces: Schema.optionalKey(Ids.RunId),
+  follows: Schema.optionalKey(Ids.RunId)
 }
 
 const readMessage = inputReader(

@@ -1,4 +1,4 @@
-/** A task that is the first of its conversation, or none. */
+/** Tasks that are the first of their conversation, or follow its newest one, or are none. */
 import type { Vitest } from "@effect/vitest"
 import { assert } from "@effect/vitest"
 import { Effect, Result } from "effect"
@@ -46,6 +46,34 @@ export const firstTaskTests = (it: Vitest.MethodsNonLive<TaskStore>): void => {
         reject_when_busy: true
       })
       assert.isTrue((yield* accept(first)).created)
+    })
+  )
+  it.effect("of tasks that follow the newest one at the same time one is accepted", () =>
+    Effect.gen(function* () {
+      const tasks = yield* TaskStore
+      const first = Samples.newTask()
+      yield* accept(first)
+      const { conversation, tenant } = first
+      const next = (after: number, more: Partial<NewTask> = {}) =>
+        Samples.newTask({ conversation, after, ...more })
+      const atOnce = yield* Effect.forEach(
+        [1, 2, 3, 4],
+        () => Effect.result(accept(next(1, { idempotency_key: Samples.unique("key") }))),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(
+        atOnce.flatMap((result) => (Result.isFailure(result) ? [result.failure._tag] : [])),
+        ["AgentBusy", "AgentBusy", "AgentBusy"]
+      )
+      for (const after of [0, 1, 3]) {
+        assert.strictEqual((yield* Effect.flip(accept(next(after))))._tag, "AgentBusy")
+      }
+      assert.lengthOf(yield* tasks.ofConversation(tenant, conversation, 0, 10), 2)
+      const key = Samples.unique("key")
+      assert.strictEqual((yield* accept(next(2, { idempotency_key: key }))).task.ordinal, 3)
+      // A known key finds its task, whatever has come since.
+      const again = yield* accept(next(2, { idempotency_key: key }))
+      assert.deepStrictEqual([again.created, again.task.ordinal], [false, 3])
     })
   )
 }

@@ -5,7 +5,7 @@ import { Agent, hostedMcpTool, OpenAIProvider, Runner, setTracingDisabled } from
 import OpenAI, { APIError } from "openai"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import type { Shop, Who } from "./WireScene.ts"
-import { picture, prompts, ran, shop, tokens } from "./WireScene.ts"
+import { held, picture, prompts, ran, shop, tokens } from "./WireScene.ts"
 
 let troupe: Shop
 beforeAll(async () => {
@@ -127,6 +127,45 @@ describe("a client of the Responses API", () => {
       previous_response_id: first.id
     })
     assert.strictEqual(same.id, other.id)
+  })
+
+  it("goes on behind any of three that follow the same response, as if there were no others", async () => {
+    const client = clientOf("ada")
+    const after = (previous: Response, input: string) =>
+      client.responses.create({ model, input, previous_response_id: previous.id })
+    const first = await client.responses.create({ model, input: "root-a" })
+    const [one, two, three] = [
+      await after(first, "sibling-1"),
+      await after(first, "sibling-2"),
+      await after(first, "sibling-3")
+    ]
+    for (const [before, own] of [
+      [two, "sibling-2"],
+      [one, "sibling-1"],
+      [three, "sibling-3"]
+    ] as const) {
+      await after(before, "and on")
+      const seen = prompts.at(-1)?.match(/root-a|sibling-\d/g)
+      assert.deepStrictEqual([...new Set(seen)], ["root-a", own])
+    }
+  })
+
+  it("waits for the end of a message that it stands in place of, and for no other", async () => {
+    const client = clientOf("ada", { maxRetries: 0 })
+    const after = (previous: Response, input: string, more: object = {}) =>
+      client.responses.create({ model, input, previous_response_id: previous.id, ...more })
+    const first = await client.responses.create({ model, input: "root-b" })
+    const [one, two] = [await after(first, "one"), await after(first, "two")]
+    let letGo: (value: unknown) => void = () => undefined
+    held.promise = new Promise((resolve) => (letGo = resolve))
+    const holding = await after(two, "hold 1", { background: true })
+    const error = await statusOf(after(two, "in its place"))
+    assert.deepInclude(error, { status: 409, code: "agent-busy" })
+    const other = await after(one, "elsewhere", { background: true })
+    letGo(undefined)
+    await troupe.result(runOf(other))
+    assert.strictEqual((await troupe.run(runOf(holding))).status, "complete")
+    assert.notInclude(prompts.at(-1), "hold 1")
   })
 
   it("names its conversation", async () => {

@@ -1,4 +1,7 @@
 /** A service with wires, over real HTTP, and the people who use it. */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { Schema } from "effect"
 import { agent, tool } from "troupe"
 import { start } from "troupe/embed"
@@ -139,7 +142,9 @@ const model = scripted(
   { piece_units: 8, piece_delay_ms: 2 }
 )
 
-export const shop = (more: Partial<Parameters<typeof start>[0]> = {}) =>
+type Options = Parameters<typeof start>[0]
+
+export const shop = (more: Partial<Options> = {}) =>
   start({
     agents: [clerk, expert],
     customer_agents: ["clerk"],
@@ -155,6 +160,28 @@ export const shop = (more: Partial<Parameters<typeof start>[0]> = {}) =>
       settings: { wires: wire_names, origins: ["https://shop.example"] },
       ...more.http
     }
-  } as Parameters<typeof start>[0])
+  } as Options)
 
 export type Shop = Awaited<ReturnType<typeof shop>>
+
+/** A service on each store, with PGlite in a directory that is removed behind it. */
+export const shopOn = {
+  ephemeral: async (use: (troupe: Shop) => Promise<void>, more: Partial<Options> = {}) => {
+    const troupe = await shop(more)
+    try {
+      await use(troupe)
+    } finally {
+      await troupe.stop()
+    }
+  },
+  PGlite: async (use: (troupe: Shop) => Promise<void>, more: Partial<Options> = {}) => {
+    const directory = mkdtempSync(join(tmpdir(), "troupe-wire-"))
+    try {
+      await shopOn.ephemeral(use, { ...more, store: { directory } })
+    } finally {
+      rmSync(directory, { recursive: true, force: true })
+    }
+  }
+} as const
+
+export const store_names = ["ephemeral", "PGlite"] as const

@@ -50,7 +50,7 @@ const lacksConversation = new InvalidInput({
 const toHolder = (message: Message, by: Principal) =>
   Effect.map(
     AgentRuntime.use(({ currentAgent }) =>
-      currentAgent(message.conversation as ConversationId, by, message.replaces)
+      currentAgent(message.conversation as ConversationId, by, message)
     ),
     (agent): Message => ({ ...message, agent })
   )

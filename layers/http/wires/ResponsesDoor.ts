@@ -13,7 +13,7 @@ import { behindNumber, responseFrame, Responses } from "../../../src/wire/Respon
 import type { GivenAnswer, ModelRequest } from "../../../src/wire/ResponsesRequest.ts"
 import { responsesRequestOf, stretchOf } from "../../../src/wire/ResponsesRequest.ts"
 import { followedTask } from "../../service/CustomerRules.ts"
-import { answerAll, keyOf, runOfApproval, stop, taskBehind } from "../../service/WireEffects.ts"
+import { answerAll, keyOf, runOfApproval, stop } from "../../service/WireEffects.ts"
 import { agentNamed, afterAcceptance, modelRoutes, refused, said } from "./ModelDoor.ts"
 import type { WireCall } from "./WireRequest.ts"
 import { bodyOf, missing, wrongMember } from "./WireRequest.ts"
@@ -88,13 +88,6 @@ const wholeTexts = (maker: Responses): WireTexts => ({
   contentType: "application/json"
 })
 
-/** What a request is about that goes on with a response. */
-const previousOf = Effect.fnUntraced(function* (call: WireCall, { run }: Stretch) {
-  const task = yield* followedTask(run, call.by)
-  const behind = yield* taskBehind(task)
-  return { conversation: task.conversation, ...defined({ replaces: behind?.id }) }
-})
-
 /** Decides the questions, and gives their run: that of the first, which has to be that of all. */
 const answered = Effect.fnUntraced(function* (call: WireCall, answers: ReadonlyArray<GivenAnswer>) {
   const [first] = answers
@@ -127,7 +120,7 @@ const begun = Effect.fnUntraced(function* (call: WireCall, request: ModelRequest
   }
   const agent = yield* agentNamed(request.model)
   const { parts, text } = asked
-  const on = previous === undefined ? undefined : yield* previousOf(call, previous)
+  const follows = previous && (yield* followedTask(previous.run, call.by))
   const key =
     previous === undefined
       ? undefined
@@ -136,6 +129,7 @@ const begun = Effect.fnUntraced(function* (call: WireCall, request: ModelRequest
           previous: canonical([previous.run, ...previous.answered]),
           said: canonical(asked)
         })
+  const on = follows && { conversation: follows.conversation, follows: follows.id }
   const message = { agent, text, ...defined({ parts }), ...on }
   return { task: yield* said(call, { wire, chat, key }, message), stretch: { answered: [] } }
 })

@@ -174,11 +174,11 @@ export const withDecodedArguments = (
       const read = yield* Entries.forkOptions(options, "options")
       return yield* runtime.fork(id, read, yield* Entries.entitled(by, "fork"))
     }),
-    currentAgent: Effect.fnUntraced(function* (conversation, by, replaces) {
+    currentAgent: Effect.fnUntraced(function* (conversation, by, at) {
       const id = yield* Entries.conversationId(conversation, "conversation")
       const who = yield* Entries.entitled(by, "send")
       yield* failIfNotBegunBy(services, who, "send", id)
-      return yield* runtime.currentAgent(id, who, replaces)
+      return yield* runtime.currentAgent(id, who, at)
     }),
     // Takes ids that are decoded, and finds nothing for others.
     placeOf: runtime.placeOf,

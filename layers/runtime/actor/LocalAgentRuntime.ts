@@ -148,8 +148,7 @@ const make = Effect.gen(function* () {
     {
       send,
       fork,
-      currentAgent: (conversation, { tenant }, replaces) =>
-        currentAgent(tenant, conversation, replaces),
+      currentAgent: (conversation, { tenant }, at) => currentAgent(tenant, conversation, at),
       interrupt,
       settle,
       placeOf: (run, tenant) => table.placeOf(run, tenant),

@@ -23,8 +23,7 @@ import {
   NestedTooDeep,
   extrasOf
 } from "../../../src/delivery/AgentTask.ts"
-import type { ConversationId, MessageId, RunId, Tenant, AgentName } from "../../../src/value/Ids.ts"
-import { rootFrame } from "../../../src/value/Ids.ts"
+import type { ConversationId, MessageId, RunId, Tenant } from "../../../src/value/Ids.ts"
 import { defined } from "../../../src/value/PlainObject.ts"
 import { anchoredConversation, AnchorMismatch } from "../../../src/memory/MemoryAnchors.ts"
 import type { ReadPart } from "../../../src/entry/ArgumentReaders.ts"
@@ -33,7 +32,7 @@ import { rolesOf } from "../../../src/principal/Principal.ts"
 import { isLimitedToOwn } from "../../../src/principal/Rights.ts"
 import { ignoreRejection } from "../../../src/value/IgnoredRejection.ts"
 import { isBeyondBytes } from "../../../src/value/CutText.ts"
-import { agentOfRun, handedBy } from "../../../src/run/RunState.ts"
+import { agentOfRun } from "../../../src/run/RunState.ts"
 import type { Message } from "../../../services/AgentRuntime.ts"
 import { ShuttingDown } from "../../../services/AgentRuntime.ts"
 import { StoreError } from "../../../services/StoreError.ts"
@@ -51,18 +50,15 @@ import type { ActorHost } from "./ActorHost.ts"
 import { contextReaders } from "./ContextReaders.ts"
 import * as Forking from "./Forking.ts"
 import { askedBy, letsWait, queuedBehind } from "./QueuedMessages.ts"
-import { inPlaceOf } from "./Replacing.ts"
+import type { Holder } from "./Replacing.ts"
+import { holderBehind, placed } from "./Replacing.ts"
 import type { TraceOf } from "./RunSpans.ts"
 import { sendTraced } from "./RunSpans.ts"
-import { foldRun } from "./History.ts"
-
-/** Who speaks in a conversation, and who handed it over. */
-interface Holder {
-  readonly agent: AgentName
-  readonly handed_by: ReadonlyArray<AgentName> | undefined
-}
 
 type Task = Omit<NewTask, "claim">
+
+/** How often a message that follows a run is placed again, because another one came first. */
+const places_max = 5
 
 const ordinal_max = 2 ** 31 - 1
 
@@ -81,14 +77,7 @@ const newestRun = Effect.fnUntraced(function* (
 const holderOf = Effect.fnUntraced(function* (host: ActorHost, conversation: Conversation) {
   const run: RunId | undefined = yield* newestRun(host, conversation)
   const first: Holder = { agent: conversation.address.agent, handed_by: undefined }
-  if (run === undefined) return first
-  const state = yield* Effect.catchTag(
-    foldRun(host.loop.reader, run),
-    "RunQuarantined",
-    () => Effect.undefined
-  )
-  const root = state?.frames.get(rootFrame)
-  return root === undefined ? first : { agent: root.next ?? root.agent, handed_by: handedBy(root) }
+  return run === undefined ? first : ((yield* holderBehind(host, run)) ?? first)
 })
 
 /**
@@ -105,10 +94,14 @@ const makeOtherAgents = Effect.fnUntraced(function* (host: ActorHost) {
   const currentAgent = Effect.fnUntraced(function* (
     tenant: Tenant,
     id: ConversationId,
-    replaces?: RunId
+    { follows, replaces }: Pick<Message, "follows" | "replaces"> = {}
   ) {
-    const replaced = replaces === undefined ? undefined : yield* host.tasks.get(replaces)
-    if (replaced?.tenant === tenant && replaced.conversation === id) return agentOfRun(replaced)
+    const at = replaces ?? follows
+    const task = at === undefined ? undefined : yield* host.tasks.get(at)
+    if (task?.tenant === tenant && task.conversation === id) {
+      const holder = replaces === undefined ? yield* holderBehind(host, task.id) : undefined
+      return holder?.agent ?? agentOfRun(task)
+    }
     const found = yield* conversations.get(tenant, id)
     if (found === undefined) return yield* new ConversationNotFound({ id })
     return (yield* holderOf(host, found)).agent
@@ -361,6 +354,18 @@ const storedParts = (
 const notFound = ({ loop: { directory } }: ActorHost, { agent }: Message) =>
   new AgentNotFound({ agent, available: directory.all.map(({ spec }) => spec.name) })
 
+/** Looks again where the message stands, where another one came between. */
+const placedAnew = <A, E, R>(
+  { follows }: Message,
+  sent: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  follows === undefined
+    ? sent
+    : Effect.retry(sent, {
+        times: places_max,
+        while: (error) => error instanceof AgentBusy && error.replaces === undefined
+      })
+
 /** How messages are accepted. */
 export const make = Effect.fnUntraced(function* (host: ActorHost, begin: ActorFibers["begin"]) {
   const { currentAgent, taskForOtherAgent } = yield* makeOtherAgents(host)
@@ -385,7 +390,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, begin: ActorFi
     by: Principal
   ) {
     if (table.isDraining) return yield* new ShuttingDown()
-    const { message, placed } = yield* inPlaceOf(host, given, by)
+    const { after, message, stands } = yield* placed(host, given, by)
     const { idempotency_key, parts, text } = message
     const agent = directory.get(message.agent)
     if (agent === undefined) return yield* notFound(host, message)
@@ -409,7 +414,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, begin: ActorFi
         agent: undefined,
         context,
         context_secrets: secrets === undefined ? undefined : Object.keys(secrets.members).sort(),
-        ...placed
+        ...stands
       }),
       ...(parts && (yield* storedParts(host, { id, conversation }, parts, by))),
       channel_origin: message.channel_origin ?? "api",
@@ -417,6 +422,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, begin: ActorFi
       title: yield* titleOf(agent, message),
       metadata: message.metadata,
       idempotency_key,
+      after,
       waiting_max: agent.spec.mailbox_max,
       reject_when_busy: agent.spec.mailbox === "reject",
       message_id: (yield* random.uuidV7()) as MessageId
@@ -427,7 +433,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, begin: ActorFi
   const within = makeIntake(host)
   const send = (message: Message, by: Principal) =>
     sendTraced("AgentRuntime.send", (traceOf) =>
-      within(message, by, sendMessage(traceOf, message, by))
+      within(message, by, placedAnew(message, sendMessage(traceOf, message, by)))
     )
   return { currentAgent, send, fork: yield* Forking.make(host, acceptTask) }
 })

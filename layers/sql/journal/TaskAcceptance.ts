@@ -37,7 +37,14 @@ interface Wanted extends Item {
 
 const AcceptanceRow = Schema.Struct({
   place: Schema.Int,
-  outcome: Schema.Literals(["created", "known", "other_message", "other_address", "full"]),
+  outcome: Schema.Literals([
+    "created",
+    "known",
+    "other_message",
+    "other_address",
+    "overtaken",
+    "full"
+  ]),
   ordinal: Schema.NullOr(Schema.Int),
   begun: Schema.Boolean,
   held: Schema.Boolean,
@@ -78,7 +85,7 @@ const roomOf = ({ must_begin, reject_when_busy, waiting_max }: NewTask): number 
 const statement = `SELECT place, outcome, ordinal, begun, held, waiting, earlier FROM troupe.accept_messages(
   $1::text[]::uuid[], $2::text[]::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
   $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::int4[], $16::text[]::int8[], $17::text[], $18::text[],
-  $19::text[], $20::text[], $21::text[], $22::text[]::int8[], $23::text[], $24::text[], $25::text[], $26)`
+  $19::text[], $20::text[], $21::text[], $22::text[]::int8[], $23::text[], $24::text[], $25::text[], $26::int4[], $27)`
 
 const columnsOf = (batch: ReadonlyArray<Wanted>, waits: boolean): ReadonlyArray<unknown> => {
   const tasks = batch.map(({ task }) => task)
@@ -108,6 +115,7 @@ const columnsOf = (batch: ReadonlyArray<Wanted>, waits: boolean): ReadonlyArray<
     tasks.map(({ title }) => textOf(title)),
     tasks.map(({ metadata }) => (metadata === undefined ? "" : JSON.stringify(metadata))),
     tasks.map(({ imported }) => textOf(imported?.answer || undefined)),
+    tasks.map(({ after = -1 }) => after),
     waits
   ]
 }
@@ -182,6 +190,8 @@ const answerOf = Effect.fnUntraced(function* (
       return yield* conflict(task, row.earlier)
     case "other_address":
       return yield* taken(task)
+    case "overtaken":
+      return yield* new AgentBusy({ address: addressKey(task.address) })
     case "full": {
       const { must_begin, reject_when_busy, waiting_max } = task
       if (must_begin === true) return yield* taken(task)

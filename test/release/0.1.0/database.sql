@@ -546,7 +546,7 @@ CREATE FUNCTION troupe.accept_messages(
   ids uuid[], messages uuid[], tenants text[], agents text[], address_keys text[], conversations text[],
   contents text[], senders text[], traces text[], channels text[], initiators text[], triggers text[], beginners text[],
   keys text[], rooms int4[], times int8[], outbox_keys text[], owners text[], accepted text[], claimed text[],
-  claims text[], ends int8[], titles text[], notes text[], answers text[], waits boolean)
+  claims text[], ends int8[], titles text[], notes text[], answers text[], afters int4[], waits boolean)
 RETURNS TABLE (place int4, outcome text, ordinal int4, begun boolean, held boolean, waiting int4, earlier text)
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $body$
 #variable_conflict use_column
@@ -605,17 +605,20 @@ BEGIN
       SELECT FROM troupe.conversations c WHERE c.id = u.conversation AND c.tenant = u.tenant FOR UPDATE) c;
   END IF;
   FOR x IN SELECT u.place::int4 AS place, l.agent IS NOT NULL AS is_locked,
-      l.agent <> u.agent OR l.address_key <> u.address_key AS moved
-    FROM unnest(tenants, conversations, agents, address_keys) WITH ORDINALITY AS u(tenant, conversation, agent, address_key, place)
+      l.agent <> u.agent OR l.address_key <> u.address_key AS moved, u.after >= 0 AND l.tasks <> u.after AS overtaken
+    FROM unnest(tenants, conversations, agents, address_keys, afters) WITH ORDINALITY
+        AS u(tenant, conversation, agent, address_key, after, place)
       CROSS JOIN LATERAL (SELECT FROM troupe.conversations c WHERE c.id = u.conversation AND c.tenant = u.tenant OFFSET 0) c
-      LEFT JOIN LATERAL (SELECT c.agent, c.address_key FROM troupe.conversations c
+      LEFT JOIN LATERAL (SELECT c.agent, c.address_key, c.tasks FROM troupe.conversations c
         WHERE c.id = u.conversation AND c.tenant = u.tenant FOR UPDATE SKIP LOCKED) l ON true
   LOOP
     -- An INSERT would wait for one that is there and that another transaction holds.
     IF NOT x.is_locked THEN left_out[x.place] := true;
     ELSE
       known[x.place] := true;
-      IF x.moved AND outcomes[x.place] IS NULL THEN outcomes[x.place] := 'other_address'; END IF;
+      IF outcomes[x.place] IS NULL THEN
+        outcomes[x.place] := CASE WHEN x.moved THEN 'other_address' WHEN x.overtaken THEN 'overtaken' END;
+      END IF;
     END IF;
   END LOOP;
   -- Counted no further than it matters.
@@ -1793,142 +1796,142 @@ CREATE POLICY of_tenant ON troupe.memory_words FOR SELECT USING (EXISTS (SELECT 
       AND s.tenant = current_setting('troupe.tenant', true) OFFSET 0));
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3635-757f-9c69-b22c3060fa3b', 'acme', 'clerk', 'finished', 'finished', '1', '2', NULL, NULL, '01a2317f-3636-769d-930a-43509307a8f0', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2317f3635757f9c69b22c3060fa3b"', 'api', '1796126750262');
+VALUES ('01a2322b-7e91-70d7-83a4-453567574879', 'acme', 'clerk', 'finished', 'finished', '1', '2', NULL, NULL, '01a2322b-7e92-75f5-b75b-0b271cbf90ab', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2322b7e9170d783a4453567574879"', 'api', '1796138040979');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3d2e-72db-814e-f9f0259a83ca', 'acme', 'clerk', 'asking', 'asking', '1', '1', NULL, NULL, '01a2317f-3d2e-72db-814e-f9f1200cd2b7', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2317f3d2e72db814ef9f0259a83ca"', 'api', '1796126752046');
+VALUES ('01a2322b-8074-7165-a56d-9207aa7c6c8d', 'acme', 'clerk', 'asking', 'asking', '1', '1', NULL, NULL, '01a2322b-8074-7165-a56d-9208957e2596', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2322b80747165a56d9207aa7c6c8d"', 'api', '1796138041460');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3d8e-7567-ab42-f7be85eb8ebf', 'acme', 'boss', 'delegated', 'delegated', '1', '1', NULL, NULL, '01a2317f-3d8f-70ed-ad91-5a51e201a7fa', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2317f3d8e7567ab42f7be85eb8ebf"', 'api', '1796126752143');
+VALUES ('01a2322b-809e-7564-842a-3324760da03e', 'acme', 'boss', 'delegated', 'delegated', '1', '1', NULL, NULL, '01a2322b-809e-7564-842a-3325918ef927', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2322b809e7564842a3324760da03e"', 'api', '1796138041503');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3e21-76b9-b8c1-f87068257fb5', 'acme', 'printer', 'queued', 'queued', '1', '1', NULL, NULL, '01a2317f-3e21-76b9-b8c1-f871bcdde46e', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2317f3e2176b9b8c1f87068257fb5"', 'api', '1796126752289');
+VALUES ('01a2322b-80d6-7502-a9f3-7100400d06de', 'acme', 'printer', 'queued', 'queued', '1', '1', NULL, NULL, '01a2322b-80d6-7502-a9f3-710177dbb15f', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2322b80d67502a9f37100400d06de"', 'api', '1796138041558');
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('35cb4477-7294-441a-ad19-5dbeac81c44b', '3', 'acme', '01a2317f-3d8e-7567-ab42-f7be85eb8ebf', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"e298b947908e74082bfc540ce2451c87f8de49f5af9dceae251c1fce02b21eaf","id":"35cb4477-7294-441a-ad19-5dbeac81c44b","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"35cb4477-7294-441a-ad19-5dbeac81c44b","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796126752224,"run_id":"01a2317f-3d8e-7567-ab42-f7be85eb8ebf","shown_digest":"e1f61bcdf4c42f758e50526f4b8eb1f03a4e6379f0edc82a85796f5fcd3f0726","tool_key":"shop.refund@1"}', NULL);
+VALUES ('37753aa9-3165-442d-b123-b65853b64a93', '3', 'acme', '01a2322b-809e-7564-842a-3324760da03e', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"d743ac279b11761624e55c329fe79f5f4f9a7367687a3e149a7cf6366a0b7115","id":"37753aa9-3165-442d-b123-b65853b64a93","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"37753aa9-3165-442d-b123-b65853b64a93","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796138041543,"run_id":"01a2322b-809e-7564-842a-3324760da03e","shown_digest":"ba1325eb1d10d0a65f310db6a24313fdd839a00a77cd4fbbeab8ae27b1ebb42d","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('60e21ac1-fe73-4823-b7f4-a8407627dbeb', '2', 'acme', '01a2317f-3d2e-72db-814e-f9f0259a83ca', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"3bd3b1f0f7f565457fa5f5244dae2b4a932fe578df50c16d0a8a01be706dda94","id":"60e21ac1-fe73-4823-b7f4-a8407627dbeb","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"60e21ac1-fe73-4823-b7f4-a8407627dbeb","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796126752095,"run_id":"01a2317f-3d2e-72db-814e-f9f0259a83ca","shown_digest":"c56f2ca24da7a7f242e6f6260a7d7b901ee338751e75dccc1eeb810ff5e681d8","tool_key":"shop.refund@1"}', NULL);
+VALUES ('38fef6e3-a2f9-41a3-9b04-2e784ffaa099', '2', 'acme', '01a2322b-8074-7165-a56d-9207aa7c6c8d', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"ff78d2c4b2f1a8a954f124b9ba715655124bc374ce5a3eb8862d31d851c41be5","id":"38fef6e3-a2f9-41a3-9b04-2e784ffaa099","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"38fef6e3-a2f9-41a3-9b04-2e784ffaa099","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796138041484,"run_id":"01a2322b-8074-7165-a56d-9207aa7c6c8d","shown_digest":"7b8c0d8296ec7ffcba4a91df258a720d4e03c048af61ae3a921af99a121623c7","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('ef252215-bead-4e49-9f93-118f5923d5c7', '1', 'acme', '01a2317f-3635-757f-9c69-b22c3060fa3b', '1', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"21ae1a47375c1bab69f79443dbd23ecb109f943f9494df1b40c492f2c4fc5aa7","id":"ef252215-bead-4e49-9f93-118f5923d5c7","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"ef252215-bead-4e49-9f93-118f5923d5c7","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796126751338,"run_id":"01a2317f-3635-757f-9c69-b22c3060fa3b","shown_digest":"75127e3f91d36c78a52b1ebf052fe7e23775f1e7b409dff129b0d0ca469ace09","tool_key":"shop.refund@1"}', '{"decided_at":1796126751594,"decided_by":"alice","decision":{"_tag":"Approve"}}');
+VALUES ('a2dc8cb6-9a6a-4b03-8bc6-472abc29ad90', '1', 'acme', '01a2322b-7e91-70d7-83a4-453567574879', '1', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"eb393d71916c00a04db85a50ba6466328f8978c4c2c73cefb8464e0c856a7425","id":"a2dc8cb6-9a6a-4b03-8bc6-472abc29ad90","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"a2dc8cb6-9a6a-4b03-8bc6-472abc29ad90","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796138041228,"run_id":"01a2322b-7e91-70d7-83a4-453567574879","shown_digest":"c7bae9272e32088b10f35a2f9fb4c857ee607fbdf42ad8cf37dca5655c28d422","tool_key":"shop.refund@1"}', '{"decided_at":1796138041283,"decided_by":"alice","decision":{"_tag":"Approve"}}');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'asking', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a2317f-3d2e-72db-814e-f9f0259a83ca', '1796126752046');
+VALUES ('acme', 'asking', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a2322b-8074-7165-a56d-9207aa7c6c8d', '1796138041460');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'delegated', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a2317f-3d8e-7567-ab42-f7be85eb8ebf', '1796126752143');
+VALUES ('acme', 'delegated', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a2322b-809e-7564-842a-3324760da03e', '1796138041503');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a2317f-3635-757f-9c69-b22c3060fa3b', '1796126750262');
+VALUES ('acme', 'finished', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a2322b-7e91-70d7-83a4-453567574879', '1796138040979');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '1', 'assistant', '"It is paid back."', 'api', NULL, '01a2317f-3635-757f-9c69-b22c3060fa3b', '1796126751883');
+VALUES ('acme', 'finished', '1', 'assistant', '"It is paid back."', 'api', NULL, '01a2322b-7e91-70d7-83a4-453567574879', '1796138041372');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'queued', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a2317f-3e21-76b9-b8c1-f87068257fb5', '1796126752289');
+VALUES ('acme', 'queued', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a2322b-80d6-7502-a9f3-7100400d06de', '1796138041558');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'asking', '2', 'clerk', 'asking', 'system', NULL, '"alice"', '1796126752046', '1', '1', '"Pay order 7 back."', NULL, '1796126752046', 'false');
+VALUES ('acme', 'asking', '2', 'clerk', 'asking', 'system', NULL, '"alice"', '1796138041460', '1', '1', '"Pay order 7 back."', NULL, '1796138041460', 'false');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'delegated', '3', 'boss', 'delegated', 'system', NULL, '"alice"', '1796126752143', '1', '1', '"Pay order 7 back."', NULL, '1796126752143', 'false');
+VALUES ('acme', 'delegated', '3', 'boss', 'delegated', 'system', NULL, '"alice"', '1796138041503', '1', '1', '"Pay order 7 back."', NULL, '1796138041503', 'false');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '1', 'clerk', 'finished', 'system', NULL, '"alice"', '1796126750262', '1', '2', '"Pay order 7 back."', NULL, '1796126751883', 'false');
+VALUES ('acme', 'finished', '1', 'clerk', 'finished', 'system', NULL, '"alice"', '1796138040979', '1', '2', '"Pay order 7 back."', NULL, '1796138041372', 'false');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1796126752289', '1', '1', '"Pay order 7 back."', NULL, '1796126752289', 'false');
+VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1796138041558', '1', '1', '"Pay order 7 back."', NULL, '1796138041558', 'false');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('1', '2026-12-01 12:05:48.272+00', 'start');
+VALUES ('1', '2026-12-01 15:14:00.149+00', 'start');
 ----
 INSERT INTO troupe.processes (owner, since, seen_at, expires_at, guarded, agents) OVERRIDING SYSTEM VALUE
-VALUES ('76e99cbb-e955-447a-8c6e-d442444627a0', '2026-12-01 12:05:50.238+00', '2026-12-01 12:05:50.238+00', '2026-12-01 12:06:05.238+00', 'false', '{}');
+VALUES ('2597bd32-3b3c-417a-b17a-1fdc97c79f58', '2026-12-01 15:14:00.952+00', '2026-12-01 15:14:00.952+00', '2026-12-01 15:14:15.952+00', 'false', '{}');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3635-757f-9c69-b22c3060fa3b', 'acme', 'clerk', 'finished', 'finished', '1', '76e99cbb-e955-447a-8c6e-d442444627a0', 'false', '{}', '1796126750262');
+VALUES ('01a2322b-7e91-70d7-83a4-453567574879', 'acme', 'clerk', 'finished', 'finished', '1', '2597bd32-3b3c-417a-b17a-1fdc97c79f58', 'false', '{}', '1796138040979');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3d2e-72db-814e-f9f0259a83ca', 'acme', 'clerk', 'asking', 'asking', '1', '76e99cbb-e955-447a-8c6e-d442444627a0', 'true', '{}', '1796126752046');
+VALUES ('01a2322b-8074-7165-a56d-9207aa7c6c8d', 'acme', 'clerk', 'asking', 'asking', '1', '2597bd32-3b3c-417a-b17a-1fdc97c79f58', 'true', '{}', '1796138041460');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3d8e-7567-ab42-f7be85eb8ebf', 'acme', 'boss', 'delegated', 'delegated', '1', '76e99cbb-e955-447a-8c6e-d442444627a0', 'true', '{}', '1796126752143');
+VALUES ('01a2322b-809e-7564-842a-3324760da03e', 'acme', 'boss', 'delegated', 'delegated', '1', '2597bd32-3b3c-417a-b17a-1fdc97c79f58', 'true', '{}', '1796138041503');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3e21-76b9-b8c1-f87068257fb5', 'acme', 'printer', 'queued', 'queued', '1', '76e99cbb-e955-447a-8c6e-d442444627a0', 'true', '{}', '1796126752289');
+VALUES ('01a2322b-80d6-7502-a9f3-7100400d06de', 'acme', 'printer', 'queued', 'queued', '1', '2597bd32-3b3c-417a-b17a-1fdc97c79f58', 'true', '{}', '1796138041558');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3635-757f-9c69-b22c3060fa3b', '0', '1796126750262', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"finished"},"by":"alice","conversation":"finished","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a2317f3635757f9c69b22c3060fa3b"}', '{"_tag":"RunClaimed","epoch":1,"owner":"76e99cbb-e955-447a-8c6e-d442444627a0"}');
+VALUES ('01a2322b-7e91-70d7-83a4-453567574879', '0', '1796138040979', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"finished"},"by":"alice","conversation":"finished","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a2322b7e9170d783a4453567574879"}', '{"_tag":"RunClaimed","epoch":1,"owner":"2597bd32-3b3c-417a-b17a-1fdc97c79f58"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3635-757f-9c69-b22c3060fa3b', '2', '1796126750390', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796126750390,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796126750390}');
+VALUES ('01a2322b-7e91-70d7-83a4-453567574879', '2', '1796138041072', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796138041072,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796138041072}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3635-757f-9c69-b22c3060fa3b', '4', '1796126750466', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
+VALUES ('01a2322b-7e91-70d7-83a4-453567574879', '4', '1796138041148', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3635-757f-9c69-b22c3060fa3b', '5', '1796126751338', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"ef252215-bead-4e49-9f93-118f5923d5c7","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"21ae1a47375c1bab69f79443dbd23ecb109f943f9494df1b40c492f2c4fc5aa7","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"ef252215-bead-4e49-9f93-118f5923d5c7","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"75127e3f91d36c78a52b1ebf052fe7e23775f1e7b409dff129b0d0ca469ace09","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a2322b-7e91-70d7-83a4-453567574879', '5', '1796138041228', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"a2dc8cb6-9a6a-4b03-8bc6-472abc29ad90","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"eb393d71916c00a04db85a50ba6466328f8978c4c2c73cefb8464e0c856a7425","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"a2dc8cb6-9a6a-4b03-8bc6-472abc29ad90","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"c7bae9272e32088b10f35a2f9fb4c857ee607fbdf42ad8cf37dca5655c28d422","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3635-757f-9c69-b22c3060fa3b', '6', '1796126751594', 'ApprovalDecided', '{"_tag":"ApprovalDecided","approval":"ef252215-bead-4e49-9f93-118f5923d5c7","by":"alice","call":"0/2.0","decision":{"_tag":"Approve"},"digest":"21ae1a47375c1bab69f79443dbd23ecb109f943f9494df1b40c492f2c4fc5aa7"}', NULL);
+VALUES ('01a2322b-7e91-70d7-83a4-453567574879', '6', '1796138041283', 'ApprovalDecided', '{"_tag":"ApprovalDecided","approval":"a2dc8cb6-9a6a-4b03-8bc6-472abc29ad90","by":"alice","call":"0/2.0","decision":{"_tag":"Approve"},"digest":"eb393d71916c00a04db85a50ba6466328f8978c4c2c73cefb8464e0c856a7425"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3635-757f-9c69-b22c3060fa3b', '7', '1796126751863', NULL, '{"_tag":"CallDispatched","call":"0/2.0","epoch":1,"key":"6bb738b3cd2d1a5c9de066f44309c0dd21eb2897ea775df71258a0921d079474","on_loss":"unknown"}', NULL);
+VALUES ('01a2322b-7e91-70d7-83a4-453567574879', '7', '1796138041364', NULL, '{"_tag":"CallDispatched","call":"0/2.0","epoch":1,"key":"58d142a974aaf369664ca9ffd18de079a6f4309b24eaa2e90294946907a7f7c8","on_loss":"unknown"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3635-757f-9c69-b22c3060fa3b', '8', '1796126751867', NULL, E'{"_tag":"CallSettled","call":"0/2.0","ended_at":1796126751867,"outcome":{"_tag":"Value","json":"\\"order 7 is paid back\\""},"started_at":1796126751865}', NULL);
+VALUES ('01a2322b-7e91-70d7-83a4-453567574879', '8', '1796138041370', NULL, E'{"_tag":"CallSettled","call":"0/2.0","ended_at":1796138041366,"outcome":{"_tag":"Value","json":"\\"order 7 is paid back\\""},"started_at":1796138041365}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3635-757f-9c69-b22c3060fa3b', '9', '1796126751883', NULL, '{"_tag":"ModelTurned","calls":[],"finish":"stop","frame":"0","step":3,"text":"It is paid back."}', '{"_tag":"RunEnded","reason":"complete","status":"complete","text":"It is paid back."}');
+VALUES ('01a2322b-7e91-70d7-83a4-453567574879', '9', '1796138041372', NULL, '{"_tag":"ModelTurned","calls":[],"finish":"stop","frame":"0","step":3,"text":"It is paid back."}', '{"_tag":"RunEnded","reason":"complete","status":"complete","text":"It is paid back."}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3d2e-72db-814e-f9f0259a83ca', '0', '1796126752046', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"asking"},"by":"alice","conversation":"asking","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a2317f3d2e72db814ef9f0259a83ca"}', '{"_tag":"RunClaimed","epoch":1,"owner":"76e99cbb-e955-447a-8c6e-d442444627a0"}');
+VALUES ('01a2322b-8074-7165-a56d-9207aa7c6c8d', '0', '1796138041460', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"asking"},"by":"alice","conversation":"asking","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a2322b80747165a56d9207aa7c6c8d"}', '{"_tag":"RunClaimed","epoch":1,"owner":"2597bd32-3b3c-417a-b17a-1fdc97c79f58"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3d2e-72db-814e-f9f0259a83ca', '2', '1796126752080', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796126752080,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796126752079}');
+VALUES ('01a2322b-8074-7165-a56d-9207aa7c6c8d', '2', '1796138041468', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796138041468,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796138041468}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3d2e-72db-814e-f9f0259a83ca', '4', '1796126752086', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
+VALUES ('01a2322b-8074-7165-a56d-9207aa7c6c8d', '4', '1796138041475', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3d2e-72db-814e-f9f0259a83ca', '5', '1796126752095', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"60e21ac1-fe73-4823-b7f4-a8407627dbeb","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"3bd3b1f0f7f565457fa5f5244dae2b4a932fe578df50c16d0a8a01be706dda94","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"60e21ac1-fe73-4823-b7f4-a8407627dbeb","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"c56f2ca24da7a7f242e6f6260a7d7b901ee338751e75dccc1eeb810ff5e681d8","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a2322b-8074-7165-a56d-9207aa7c6c8d', '5', '1796138041484', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"38fef6e3-a2f9-41a3-9b04-2e784ffaa099","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"ff78d2c4b2f1a8a954f124b9ba715655124bc374ce5a3eb8862d31d851c41be5","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"38fef6e3-a2f9-41a3-9b04-2e784ffaa099","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"7b8c0d8296ec7ffcba4a91df258a720d4e03c048af61ae3a921af99a121623c7","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3d8e-7567-ab42-f7be85eb8ebf', '0', '1796126752143', NULL, '{"_tag":"RunAccepted","address":{"agent":"boss","key":"delegated"},"by":"alice","conversation":"delegated","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"4aa41b813fbd1c92da38660601178c42199eb58ce758bc532bfe5a90d0a1a199","tools":"4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},"roles":["admin"],"tenant":"acme","trace_id":"01a2317f3d8e7567ab42f7be85eb8ebf"}', '{"_tag":"RunClaimed","epoch":1,"owner":"76e99cbb-e955-447a-8c6e-d442444627a0"}');
+VALUES ('01a2322b-809e-7564-842a-3324760da03e', '0', '1796138041503', NULL, '{"_tag":"RunAccepted","address":{"agent":"boss","key":"delegated"},"by":"alice","conversation":"delegated","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"4aa41b813fbd1c92da38660601178c42199eb58ce758bc532bfe5a90d0a1a199","tools":"4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},"roles":["admin"],"tenant":"acme","trace_id":"01a2322b809e7564842a3324760da03e"}', '{"_tag":"RunClaimed","epoch":1,"owner":"2597bd32-3b3c-417a-b17a-1fdc97c79f58"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3d8e-7567-ab42-f7be85eb8ebf', '2', '1796126752150', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"task":"Pay order 7 back."},"model_id":"call_0","name":"ask_clerk"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"FrameOpened","agent":"clerk","call":"0/1.0","frame":"0/1.0","input":"Pay order 7 back."}');
+VALUES ('01a2322b-809e-7564-842a-3324760da03e', '2', '1796138041514', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"task":"Pay order 7 back."},"model_id":"call_0","name":"ask_clerk"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"FrameOpened","agent":"clerk","call":"0/1.0","frame":"0/1.0","input":"Pay order 7 back."}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3d8e-7567-ab42-f7be85eb8ebf', '4', '1796126752174', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0/1.0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0/1.0","ended_at":1796126752174,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796126752174}');
+VALUES ('01a2322b-809e-7564-842a-3324760da03e', '4', '1796138041522', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0/1.0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0/1.0","ended_at":1796138041522,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796138041522}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3d8e-7567-ab42-f7be85eb8ebf', '6', '1796126752192', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0/1.0","step":2,"text":""}', NULL);
+VALUES ('01a2322b-809e-7564-842a-3324760da03e', '6', '1796138041535', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0/1.0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3d8e-7567-ab42-f7be85eb8ebf', '7', '1796126752224', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"35cb4477-7294-441a-ad19-5dbeac81c44b","approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"e298b947908e74082bfc540ce2451c87f8de49f5af9dceae251c1fce02b21eaf","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"35cb4477-7294-441a-ad19-5dbeac81c44b","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"e1f61bcdf4c42f758e50526f4b8eb1f03a4e6379f0edc82a85796f5fcd3f0726","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a2322b-809e-7564-842a-3324760da03e', '7', '1796138041543', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"37753aa9-3165-442d-b123-b65853b64a93","approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"d743ac279b11761624e55c329fe79f5f4f9a7367687a3e149a7cf6366a0b7115","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"37753aa9-3165-442d-b123-b65853b64a93","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"ba1325eb1d10d0a65f310db6a24313fdd839a00a77cd4fbbeab8ae27b1ebb42d","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3e21-76b9-b8c1-f87068257fb5', '0', '1796126752289', NULL, '{"_tag":"RunAccepted","address":{"agent":"printer","key":"queued"},"by":"alice","conversation":"queued","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"3733937dbcf89f2e02606767ffc8ce44a25a945f6495e81efe1e1b5a600624bc","tools":"4974aa3c027f3b676b65b81a69047d56a6fa92022d75da09940d98faae963581"},"roles":["admin"],"tenant":"acme","trace_id":"01a2317f3e2176b9b8c1f87068257fb5"}', '{"_tag":"RunClaimed","epoch":1,"owner":"76e99cbb-e955-447a-8c6e-d442444627a0"}');
+VALUES ('01a2322b-80d6-7502-a9f3-7100400d06de', '0', '1796138041558', NULL, '{"_tag":"RunAccepted","address":{"agent":"printer","key":"queued"},"by":"alice","conversation":"queued","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"3733937dbcf89f2e02606767ffc8ce44a25a945f6495e81efe1e1b5a600624bc","tools":"4974aa3c027f3b676b65b81a69047d56a6fa92022d75da09940d98faae963581"},"roles":["admin"],"tenant":"acme","trace_id":"01a2322b80d67502a9f37100400d06de"}', '{"_tag":"RunClaimed","epoch":1,"owner":"2597bd32-3b3c-417a-b17a-1fdc97c79f58"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3e21-76b9-b8c1-f87068257fb5', '2', '1796126752363', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"print"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"CallDispatched","call":"0/1.0","epoch":1,"key":"5fdfc2092e803d871e20758a6efd3b356fb1395f8d311e12a5147b9d7bdaab50","on_loss":"ask","over_at":1796126756363,"tool":"shop.print@1","via":"queue"}');
+VALUES ('01a2322b-80d6-7502-a9f3-7100400d06de', '2', '1796138041573', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"print"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"CallDispatched","call":"0/1.0","epoch":1,"key":"bad10b7f441d55c0abd7f585e264da07eff22721a9ea2549ef8b1cec970a44aa","on_loss":"ask","over_at":1796138045572,"tool":"shop.print@1","via":"queue"}');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3635-757f-9c69-b22c3060fa3b', 'acme', '1', '11', '3');
+VALUES ('01a2322b-7e91-70d7-83a4-453567574879', 'acme', '1', '11', '3');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3d2e-72db-814e-f9f0259a83ca', 'acme', '1', '6', '-1');
+VALUES ('01a2322b-8074-7165-a56d-9207aa7c6c8d', 'acme', '1', '6', '-1');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3d8e-7567-ab42-f7be85eb8ebf', 'acme', '1', '8', '-1');
+VALUES ('01a2322b-809e-7564-842a-3324760da03e', 'acme', '1', '8', '-1');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a2317f-3e21-76b9-b8c1-f87068257fb5', 'acme', '1', '4', '1');
+VALUES ('01a2322b-80d6-7502-a9f3-7100400d06de', 'acme', '1', '4', '1');
 ----
 INSERT INTO troupe.tool_messages (id, tool, tenant, payload, expires_at, status, due_at, place, deliveries, owner, begun_at, result, error, over_at) OVERRIDING SYSTEM VALUE
-VALUES ('5fdfc2092e803d871e20758a6efd3b356fb1395f8d311e12a5147b9d7bdaab50', 'shop.print@1', 'acme', '{"arguments":{"order":"7"},"id":"5fdfc2092e803d871e20758a6efd3b356fb1395f8d311e12a5147b9d7bdaab50","loop_id":"01a2317f-3e21-76b9-b8c1-f87068257fb5","metadata":{"call":"0/1.0","nested":{"depth_max":4,"nesting":{"depth":1},"spent":false},"permission":"allow","principal":"alice","repeatable":false},"name":"shop.print@1","trace_id":"01a2317f3e2176b9b8c1f87068257fb5"}', '1796126753891', '0', '1796126752391', '1', '0', NULL, NULL, NULL, NULL, NULL);
+VALUES ('bad10b7f441d55c0abd7f585e264da07eff22721a9ea2549ef8b1cec970a44aa', 'shop.print@1', 'acme', '{"arguments":{"order":"7"},"id":"bad10b7f441d55c0abd7f585e264da07eff22721a9ea2549ef8b1cec970a44aa","loop_id":"01a2322b-80d6-7502-a9f3-7100400d06de","metadata":{"call":"0/1.0","nested":{"depth_max":4,"nesting":{"depth":1},"spent":false},"permission":"allow","principal":"alice","repeatable":false},"name":"shop.print@1","trace_id":"01a2322b80d67502a9f37100400d06de"}', '1796138043078', '0', '1796138041578', '1', '0', NULL, NULL, NULL, NULL, NULL);
 ----
 SELECT setval('troupe.approvals_position_seq', 3)::text;
 ----

@@ -26,6 +26,7 @@ export const statements: ReadonlyArray<string> = [
    *   the run does not begin here, the dispatch is held by this claim, as if a relay had claimed it, and nobody is woken.
    * - `titles`, `notes` (its metadata): of the conversation, if it is made here.
    * - `answers`: what an imported history answered, which is a message behind the user's.
+   * - `afters`: the number of the task that has to be the newest of the conversation; below 0 = any may be.
    *
    * Gives a row for each place in the batch, from 1, unless it left that task out: because another transaction holds what the
    * task needs, if it does not `wait`, or has just made the conversation. `outcome`:
@@ -33,6 +34,7 @@ export const statements: ReadonlyArray<string> = [
    * - `created`: with its number in the conversation, whether its run has begun, and whether the claim holds its dispatch.
    * - `known`: the key's task is `earlier`. `other_message`: it is a task with another message, conversation or agent.
    * - `other_address`: the conversation is that of another address.
+   * - `overtaken`: another task is the newest of the conversation.
    * - `full`: `waiting` tasks wait, and there is no room for another; or the conversation had to be new.
    *
    * The row of a conversation orders its tasks, and with them the runs that begin here.
@@ -41,7 +43,7 @@ export const statements: ReadonlyArray<string> = [
   ids uuid[], messages uuid[], tenants text[], agents text[], address_keys text[], conversations text[],
   contents text[], senders text[], traces text[], channels text[], initiators text[], triggers text[], beginners text[],
   keys text[], rooms int4[], times int8[], outbox_keys text[], owners text[], accepted text[], claimed text[],
-  claims text[], ends int8[], titles text[], notes text[], answers text[], waits boolean)
+  claims text[], ends int8[], titles text[], notes text[], answers text[], afters int4[], waits boolean)
 RETURNS TABLE (place int4, outcome text, ordinal int4, begun boolean, held boolean, waiting int4, earlier text)
 LANGUAGE plpgsql ${by_key} AS $body$
 #variable_conflict use_column
@@ -100,17 +102,20 @@ BEGIN
       SELECT FROM troupe.conversations c WHERE c.id = u.conversation AND c.tenant = u.tenant FOR UPDATE) c;
   END IF;
   FOR x IN SELECT u.place::int4 AS place, l.agent IS NOT NULL AS is_locked,
-      l.agent <> u.agent OR l.address_key <> u.address_key AS moved
-    FROM unnest(tenants, conversations, agents, address_keys) WITH ORDINALITY AS u(tenant, conversation, agent, address_key, place)
+      l.agent <> u.agent OR l.address_key <> u.address_key AS moved, u.after >= 0 AND l.tasks <> u.after AS overtaken
+    FROM unnest(tenants, conversations, agents, address_keys, afters) WITH ORDINALITY
+        AS u(tenant, conversation, agent, address_key, after, place)
       CROSS JOIN LATERAL (SELECT FROM troupe.conversations c WHERE c.id = u.conversation AND c.tenant = u.tenant OFFSET 0) c
-      LEFT JOIN LATERAL (SELECT c.agent, c.address_key FROM troupe.conversations c
+      LEFT JOIN LATERAL (SELECT c.agent, c.address_key, c.tasks FROM troupe.conversations c
         WHERE c.id = u.conversation AND c.tenant = u.tenant FOR UPDATE SKIP LOCKED) l ON true
   LOOP
     -- An INSERT would wait for one that is there and that another transaction holds.
     IF NOT x.is_locked THEN left_out[x.place] := true;
     ELSE
       known[x.place] := true;
-      IF x.moved AND outcomes[x.place] IS NULL THEN outcomes[x.place] := 'other_address'; END IF;
+      IF outcomes[x.place] IS NULL THEN
+        outcomes[x.place] := CASE WHEN x.moved THEN 'other_address' WHEN x.overtaken THEN 'overtaken' END;
+      END IF;
     END IF;
   END LOOP;
   -- Counted no further than it matters.
