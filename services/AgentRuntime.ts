@@ -87,6 +87,8 @@ export interface Message {
    * characters; a customer's keys are its own. Absent = each message is a new one.
    */
   readonly idempotency_key?: string | undefined
+  /** A digest of what its sender posted, by which the run is found again (`TaskStore.posted`). Absent = it is not. */
+  readonly posted?: string | undefined
   /** Absent = `api`. */
   readonly channel_origin?: string | undefined
   /**

@@ -53,6 +53,8 @@ export interface NewTask extends MessageExtras {
   readonly trigger_event_id?: string | undefined
   /** The same message with the same key is the same task. The key is stored as long as the task is. At most 200 characters. */
   readonly idempotency_key?: string | undefined
+  /** SHA-256 in hex of what its sender posted, by which `posted` finds it. Absent = it does not. */
+  readonly posted?: string | undefined
   /** The maximum number of tasks of the address that are neither complete nor failed; one more is refused with `MailboxFull`. */
   readonly waiting_max: number
   /**
@@ -160,6 +162,12 @@ export class TaskStore extends Context.Service<
     branches(
       tenant: Tenant,
       conversation: ConversationId
+    ): Effect.Effect<ReadonlyArray<AgentTask>, StoreError>
+    /** The tasks of a tenant with this digest (`NewTask.posted`), newest first; at most `limit` (up to 500). */
+    posted(
+      tenant: Tenant,
+      digest: string,
+      limit: number
     ): Effect.Effect<ReadonlyArray<AgentTask>, StoreError>
     /** The newest ended tasks of a tenant's conversation below an ordinal, newest first; at most `limit` (up to 500). */
     endedBefore(

@@ -76,6 +76,8 @@ export interface StoredTask {
   readonly channel_origin: string
   /** Its key in `Store.accepted`. */
   readonly accepted_as?: string
+  /** Its key in `Store.posted`. */
+  readonly posted_as?: string
 }
 
 /** How many tasks and messages a conversation has had, including forgotten ones. */
@@ -141,6 +143,8 @@ export interface Store {
   readonly tasks: Map<RunId, StoredTask>
   /** The number of tasks that are neither complete nor failed, by actor; never 0. */
   readonly waiting: Counts
+  /** By tenant and digest of what was posted, oldest first. */
+  readonly posted: Map<string, Array<StoredTask>>
   /** By tenant and idempotency key. */
   readonly accepted: Map<string, StoredTask>
   /** By tenant and conversation. */
@@ -405,6 +409,7 @@ const empty = (units_max: number): Store => ({
   amended: new Set(),
   tasks: new Map(),
   waiting: new Counts(),
+  posted: new Map(),
   accepted: new Map(),
   conversations: new Map(),
   conversationsOf: new Map(),
@@ -440,3 +445,11 @@ export const layer: Layer.Layer<EphemeralStore> = Layer.effect(
   EphemeralStore,
   Effect.map(StoredUnitsMax, empty)
 )
+
+/** A task is no longer found by what its sender posted. */
+export const forgetPosted = ({ posted }: Store, task: StoredTask): void => {
+  const { posted_as = "" } = task
+  const others = posted.get(posted_as)?.filter((each) => each !== task)
+  if (others === undefined || others.length === 0) posted.delete(posted_as)
+  else posted.set(posted_as, others)
+}

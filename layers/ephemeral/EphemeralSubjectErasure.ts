@@ -38,6 +38,7 @@ import {
   newId,
   offerRows,
   removeMessage,
+  forgetPosted,
   tenantKey,
   unbind
 } from "./EphemeralStore.ts"
@@ -144,6 +145,7 @@ const eraseRun = ({ count, eraser, store }: Erasing, run: RunId) => {
   if (task !== undefined) {
     task.task = erasedTask(task.task, codes, eraser)
     count("agent_tasks", 1)
+    forgetPosted(store, task)
     for (const [key, each] of store.accepted) if (each === task) store.accepted.delete(key)
   }
   for (const [id, { record }] of store.approvals) {

@@ -147,17 +147,25 @@ const writeTask = (store: Store, request: NewTask, now: number): Accepted => {
     created_at: now
   }
   writeMessages(stored, request, now)
-  const { channel_origin, idempotency_key } = request
-  const accepted: StoredTask =
-    idempotency_key === undefined
-      ? { task, channel_origin }
-      : { task, channel_origin, accepted_as: tenantKey(request.tenant, idempotency_key) }
+  const { channel_origin, idempotency_key, posted, tenant } = request
+  const accepted: StoredTask = {
+    task,
+    channel_origin,
+    ...defined({
+      accepted_as: idempotency_key && tenantKey(tenant, idempotency_key),
+      posted_as: posted && tenantKey(tenant, posted)
+    })
+  }
   stored.tasks = appended(tasks, accepted)
   store.tasks.set(request.id, accepted)
   const actor = actorKey(request.tenant, request.address)
   const waiting = store.waiting.of(actor)
   store.waiting.add(actor, 1)
   if (accepted.accepted_as !== undefined) store.accepted.set(accepted.accepted_as, accepted)
+  if (accepted.posted_as !== undefined) {
+    const others = store.posted.get(accepted.posted_as) ?? []
+    store.posted.set(accepted.posted_as, appended(others, accepted))
+  }
   const dispatch = enqueueMessage(
     store,
     {
@@ -220,6 +228,13 @@ const make = Effect.map(EphemeralStore, (store) =>
         (store.conversations.get(tenantKey(tenant, conversation))?.tasks ?? [])
           .filter(({ task }) => task.branch !== undefined)
           .slice(-branches_max)
+          .map(({ task }) => task)
+          .toReversed()
+      ),
+    posted: (tenant, digest, limit) =>
+      Effect.sync(() =>
+        (store.posted.get(tenantKey(tenant, digest)) ?? [])
+          .slice(-Math.min(limit, page_max))
           .map(({ task }) => task)
           .toReversed()
       ),

@@ -10,7 +10,7 @@
 import { chapters_max } from "../../src/conversation/CompactionPlan.ts"
 import type { ConversationId, RunId, Tenant } from "../../src/value/Ids.ts"
 import type { Store, StoredConversation, StoredRun, StoredTask } from "./EphemeralStore.ts"
-import { unbind, tenantKey } from "./EphemeralStore.ts"
+import { forgetPosted, unbind, tenantKey } from "./EphemeralStore.ts"
 
 /** The most forgotten conversations of which the counts are kept. */
 const counted_max = 100_000
@@ -97,8 +97,10 @@ const evictRuns = (
   if (tasks.length === 0) return
   const { id, tenant } = stored.conversation
   const gone = new Set<RunId>()
-  for (const { accepted_as, task } of tasks) {
+  for (const each of tasks) {
+    const { accepted_as, task } = each
     gone.add(task.id)
+    forgetPosted(store, each)
     store.units -= store.runs.get(task.id)?.units ?? 0
     store.runs.delete(task.id)
     store.tasks.delete(task.id)

@@ -68,6 +68,13 @@ export const begunOrNamed = Effect.fnUntraced(function* (
 export const keyOf = (by: Principal, of: Readonly<Record<string, string>>) =>
   Effect.map(digestOf({ ...of, by: by.id }), (hex) => `wire-${hex}`)
 
+/** The digest of what the principal posts (`Message.posted`): another one for each tenant and principal. */
+export const postedOf = ({ id: by, tenant }: Principal, of: unknown) => digestOf({ by, tenant, of })
+
+/** The newest messages that say what was posted. */
+export const postedBefore = ({ tenant }: Principal, digest: string, limit: number) =>
+  TaskStore.use((tasks) => tasks.posted(tenant, digest, limit))
+
 /** The newest message of a conversation that the principal may follow; undefined = it has none. */
 export const newestTask = Effect.fnUntraced(function* (
   by: Principal,

@@ -315,7 +315,8 @@ const messageFields = {
   context: Schema.optionalKey(CheckedRunContext),
   metadata: Schema.optionalKey(Metadata),
   replaces: Schema.optionalKey(Ids.RunId),
-  follows: Schema.optionalKey(Ids.RunId)
+  follows: Schema.optionalKey(Ids.RunId),
+  posted: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/)))
 }
 
 const readMessage = inputReader(

@@ -76,4 +76,26 @@ export const firstTaskTests = (it: Vitest.MethodsNonLive<TaskStore>): void => {
       assert.deepStrictEqual([again.created, again.task.ordinal], [false, 3])
     })
   )
+  it.effect("tasks are found by what was posted, newest first, in their tenant alone", () =>
+    Effect.gen(function* () {
+      const tasks = yield* TaskStore
+      const posted = (sample: string) => sample.repeat(64).slice(0, 64)
+      const tenant = Samples.tenant()
+      const of = (more: Partial<NewTask>) =>
+        Samples.newTask({ tenant, posted: posted("a"), ...more })
+      const first = of({ context: { posted: posted("c") } })
+      const second = of({ span_id: "0123456789abcdef" })
+      for (const task of [first, second, of({ posted: posted("b") }), of({ posted: undefined })]) {
+        yield* accept(task)
+        yield* Effect.sleep(2)
+      }
+      const found = (digest: string, limit = 10, whose = tenant) =>
+        Effect.map(tasks.posted(whose, posted(digest), limit), (all) => all.map(({ id }) => id))
+      assert.deepStrictEqual(yield* found("a"), [second.id, first.id])
+      assert.deepStrictEqual(yield* found("a", 1), [second.id])
+      assert.deepStrictEqual(yield* found("c"), [])
+      assert.deepStrictEqual(yield* found("a", 10, Samples.tenant()), [])
+      assert.notInclude(JSON.stringify(yield* tasks.get(second.id)), posted("a"))
+    })
+  )
 }

@@ -227,13 +227,21 @@ const erased_tables = (
 
 const everywhere = Effect.fnUntraced(function* () {
   const tenant = Samples.tenant()
-  const mine = yield* lived(tenant, olga, canary)
+  const posted = "a".repeat(64)
+  const isFound = Effect.map(
+    TaskStore.use((tasks) => tasks.posted(tenant, posted, 1)),
+    (found) => found.length > 0
+  )
+  const mine = yield* lived(tenant, olga, canary, { posted })
+  assert.isTrue(yield* isFound)
   const paul = yield* lived(tenant, "paul", "Paul's text")
   const foreign = yield* lived(Samples.tenant(), olga, canary)
   const others = [yield* left(paul.task), yield* left(foreign.task)]
   const { head: before } = yield* left(mine.task)
   const report = yield* erase(tenant, olga)
   assert.deepStrictEqual(report.found, [])
+  // What was posted is not to be guessed from its digest.
+  assert.isFalse(yield* isFound)
   assert.deepStrictEqual(report.waiting, [])
   assert.include(report.remains.at(-1), "archives, logs, traces")
   assert.sameMembers(Object.keys(report.erased), erased_tables)

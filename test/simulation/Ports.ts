@@ -285,6 +285,7 @@ const tasksOf = (world: World, process: Process, inner: Tasks): Tasks => {
     newestOrdinal: (tenant, conversation) =>
       call("newestOrdinal", inner.newestOrdinal(tenant, conversation)),
     branches: (tenant, conversation) => call("branches", inner.branches(tenant, conversation)),
+    posted: (tenant, digest, limit) => call("posted", inner.posted(tenant, digest, limit)),
     endedBefore: (tenant, conversation, ordinal, limit) =>
       call("endedBefore", inner.endedBefore(tenant, conversation, ordinal, limit))
   })

@@ -4,8 +4,9 @@ import { HttpServerResponse } from "effect/http"
 import { agentOfRun } from "../../../src/run/RunState.ts"
 import { ChatCompletions } from "../../../src/wire/ChatCompletions.ts"
 import { chatRequestOf } from "../../../src/wire/ResponsesRequest.ts"
+import { postedOf } from "../../service/WireEffects.ts"
 import { defined } from "../../../src/value/PlainObject.ts"
-import { afterAcceptance, agentNamed, modelRoutes, refused, said } from "./ModelDoor.ts"
+import { afterAcceptance, agentNamed, modelRoutes, namedBy, refused, said } from "./ModelDoor.ts"
 import type { WireCall } from "./WireRequest.ts"
 import { bodyOf, wrongMember } from "./WireRequest.ts"
 import type { WireTexts } from "./WireStream.ts"
@@ -46,9 +47,12 @@ const complete = Effect.fnUntraced(function* (call: WireCall) {
   const agent = yield* agentNamed(model)
   const opened = yield* openAnswer(call)
   const { parts, text } = asked._tag === "Said" ? asked : { text: "", parts: undefined }
-  const message = { agent, text, ...defined({ parts }) }
-  const task = yield* said(call, { wire, chat, key: undefined }, message)
-  const { conversation, id: run, ordinal } = task
+  const { by } = call
+  const conversation = yield* namedBy(by, wire, agent, chat)
+  const posted = yield* postedOf(by, [wire, agent, chat ?? null, text, parts ?? null])
+  const message = { agent, text, ...defined({ parts, conversation }) }
+  const task = yield* said(call, { posted }, message)
+  const { id: run, ordinal } = task
   const maker = new ChatCompletions({
     run,
     agent: agentOfRun(task),
@@ -58,11 +62,11 @@ const complete = Effect.fnUntraced(function* (call: WireCall) {
   })
   const texts = isStreamed ? streamTexts(maker) : wholeTexts(maker)
   const response = yield* afterAcceptance(
-    streamRun(call, opened, { run, conversation, ordinal }, texts)
+    streamRun(call, opened, { run, conversation: task.conversation, ordinal }, texts)
   )
   return HttpServerResponse.setHeaders(response, {
     "x-troupe-run": run,
-    "x-troupe-conversation": conversation,
+    "x-troupe-conversation": task.conversation,
     // The history of the request was dropped: this is another conversation than it may seem.
     ...(chat === undefined ? { "x-troupe-began": "true" } : undefined),
     ...(ignored.length === 0 ? undefined : { "x-troupe-ignored": ignored.join(",") })

@@ -5,10 +5,15 @@ import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Message } from "../../../services/AgentRuntime.ts"
 import { makeProblem } from "../../../src/operation/Problem.ts"
 import type { Problem } from "../../../src/operation/Problem.ts"
-import { canonical } from "../../../src/value/Canonical.ts"
+import type { Principal } from "../../../src/principal/Principal.ts"
 import { AgentName } from "../../../src/value/Ids.ts"
-import { defined } from "../../../src/value/PlainObject.ts"
-import { agentsFor, conversationOf, keyOf, sendTo } from "../../service/WireEffects.ts"
+import {
+  agentsFor,
+  conversationOf,
+  keyOf,
+  postedBefore,
+  sendTo
+} from "../../service/WireEffects.ts"
 import { Limits } from "../boundary/Limits.ts"
 import { anyProblemOf } from "../boundary/Problems.ts"
 import type { WireCall } from "./WireRequest.ts"
@@ -66,37 +71,45 @@ const retries = Effect.map(
   ({ headers }) => Number(headers["x-stainless-retry-count"] ?? 0) || 0
 )
 
-/**
- * Sends a message. Without a key of its own the same message from the same sender is a retry if the client says so, within ten minutes of
- * the clock; otherwise it is another one.
- */
+/** The conversation that a client names, if it names one. */
+export const namedBy = (by: Principal, wire: string, agent: AgentName, name: string | undefined) =>
+  name === undefined ? Effect.undefined : conversationOf(by, { wire, agent, name })
+
+interface Posted {
+  /** What was posted (`postedOf`). */
+  readonly posted: string
+  /** The same again is the same request, whenever it comes. Absent = it is another one, unless the client says that it is sent again. */
+  readonly isOnce?: boolean
+}
+
+/** Sends a message, or finds the one that the client sends again, within ten minutes if it says so. */
 export const said = Effect.fnUntraced(function* (
-  call: WireCall,
-  {
-    chat,
-    key,
-    wire
-  }: { readonly wire: string; readonly chat: string | undefined; readonly key: string | undefined },
+  { by }: WireCall,
+  { isOnce = false, posted }: Posted,
   message: Message
 ) {
-  const { by } = call
   yield* Limits.use((limits) => limits.message(by))
-  const { agent } = message
-  const conversation =
-    chat === undefined
-      ? message.conversation
-      : yield* conversationOf(by, { wire, agent, name: chat })
-  const sent = (idempotency_key: string) =>
-    sendTo(by, { ...message, ...defined({ conversation }), idempotency_key })
-  if (key !== undefined) return (yield* sent(key)).task
   const now = yield* Clock.currentTimeMillis
-  const { parts, text } = message
-  const of = canonical([agent, chat ?? null, text, parts ?? null])
-  const first = yield* keyOf(by, { wire, of, time: String(Math.floor(now / minutes_ms)) })
-  const found = yield* sent(first)
-  if (found.created || (yield* retries) > 0) return found.task
+  const isRetry = isOnce || (yield* retries) > 0
+  const look = Effect.map(postedBefore(by, posted, 1), ([last]) => {
+    const isSame = isOnce || (isRetry && now - (last?.created_at ?? 0) < minutes_ms)
+    return { last: last?.id, same: isSame ? last : undefined }
+  })
+  const { last = "", same } = yield* look
+  if (same !== undefined) return same
+  const send = (idempotency_key: string) => sendTo(by, { ...message, posted, idempotency_key })
+  // Of the same at the same moment one takes the key.
+  const sent = yield* send(yield* keyOf(by, { posted, last })).pipe(
+    Effect.map(({ created, task }) => (created || isRetry ? task : undefined)),
+    Effect.catchTags({
+      IdempotencyConflict: () => Effect.map(look, ({ same }) => same),
+      AgentBusy: (busy) =>
+        Effect.flatMap(look, ({ same }) => (same ? Effect.succeed(same) : Effect.fail(busy)))
+    })
+  )
+  if (sent !== undefined) return sent
   const other = yield* SecureRandom.SecureRandom.use((random) => random.uuidV7())
-  return (yield* sent(`wire-${other}`)).task
+  return (yield* send(`wire-${other}`)).task
 })
 
 const modelOf = (id: string) => ({ id, object: "model", created: 0, owned_by: "troupe" })

@@ -13,8 +13,8 @@ import { behindNumber, responseFrame, Responses } from "../../../src/wire/Respon
 import type { GivenAnswer, ModelRequest } from "../../../src/wire/ResponsesRequest.ts"
 import { responsesRequestOf, stretchOf } from "../../../src/wire/ResponsesRequest.ts"
 import { followedTask } from "../../service/CustomerRules.ts"
-import { answerAll, keyOf, runOfApproval, stop } from "../../service/WireEffects.ts"
-import { agentNamed, afterAcceptance, modelRoutes, refused, said } from "./ModelDoor.ts"
+import { answerAll, postedOf, runOfApproval, stop } from "../../service/WireEffects.ts"
+import { agentNamed, afterAcceptance, modelRoutes, namedBy, refused, said } from "./ModelDoor.ts"
 import type { WireCall } from "./WireRequest.ts"
 import { bodyOf, missing, wrongMember } from "./WireRequest.ts"
 import type { Shown, WireTexts } from "./WireStream.ts"
@@ -121,17 +121,11 @@ const begun = Effect.fnUntraced(function* (call: WireCall, request: ModelRequest
   const agent = yield* agentNamed(request.model)
   const { parts, text } = asked
   const follows = previous && (yield* followedTask(previous.run, call.by))
-  const key =
-    previous === undefined
-      ? undefined
-      : yield* keyOf(call.by, {
-          wire,
-          previous: canonical([previous.run, ...previous.answered]),
-          said: canonical(asked)
-        })
-  const on = follows && { conversation: follows.conversation, follows: follows.id }
-  const message = { agent, text, ...defined({ parts }), ...on }
-  return { task: yield* said(call, { wire, chat, key }, message), stretch: { answered: [] } }
+  const posted = yield* postedOf(call.by, [wire, agent, chat ?? null, previous ?? null, asked])
+  const conversation = follows?.conversation ?? (yield* namedBy(call.by, wire, agent, chat))
+  const message = { agent, text, ...defined({ parts, conversation, follows: follows?.id }) }
+  const task = yield* said(call, { posted, isOnce: previous !== undefined }, message)
+  return { task, stretch: { answered: [] } }
 })
 
 const create = Effect.fnUntraced(function* (call: WireCall) {

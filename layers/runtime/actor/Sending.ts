@@ -2,7 +2,7 @@
  * Accepts messages: checks them, keeps what is not to be journaled, and writes their tasks.
  */
 import type { Cause } from "effect"
-import { Effect, Exit, Result } from "effect"
+import { Effect, Exit, Result, Struct } from "effect"
 import { Digest, SecureRandom } from "effect/crypto"
 import type { AgentSpec } from "../../../src/agent/AgentSpec.ts"
 import { AgentNotFound } from "../../../src/agent/AgentSpec.ts"
@@ -391,7 +391,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, begin: ActorFi
   ) {
     if (table.isDraining) return yield* new ShuttingDown()
     const { after, message, stands } = yield* placed(host, given, by)
-    const { idempotency_key, parts, text } = message
+    const { parts, text } = message
     const agent = directory.get(message.agent)
     if (agent === undefined) return yield* notFound(host, message)
     const refused = messageRefusal(message, agent.spec)
@@ -420,8 +420,7 @@ export const make = Effect.fnUntraced(function* (host: ActorHost, begin: ActorFi
       channel_origin: message.channel_origin ?? "api",
       initiated_by: message.initiated_by ?? initiatorOf(by.roles),
       title: yield* titleOf(agent, message),
-      metadata: message.metadata,
-      idempotency_key,
+      ...Struct.pick(message, ["idempotency_key", "metadata", "posted"]),
       after,
       waiting_max: agent.spec.mailbox_max,
       reject_when_busy: agent.spec.mailbox === "reject",

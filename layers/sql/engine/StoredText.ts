@@ -51,6 +51,10 @@ export const agentMember = (column: string): string =>
 /** SQL condition for a task that stands in place of another. An index has it. */
 export const is_branch = `trace_id LIKE '{%"branch":{"replaces":%'`
 
+/** SQL condition for a task that is found by what was posted. An index has it, and the expression for the digest of that. */
+export const is_posted = `trace_id LIKE '{%"posted":"%'`
+export const posted_digest = String.raw`substring(trace_id FROM '^\{"trace_id":"[^"]*",(?:"agent":"[^"]*",)?"posted":"([0-9a-f]{64})"')`
+
 /** SQL condition for a task whose run is a fork. An index has it. */
 export const is_fork = `trace_id LIKE '{"trace_id":"%","forked":{"sender":"%'`
 

@@ -17,7 +17,7 @@ import * as TaskAcceptance from "./TaskAcceptance.ts"
 import { rowReader } from "../engine/DecodedRows.ts"
 import * as GroupedReads from "../engine/GroupedReads.ts"
 import { orStoreError } from "../engine/SqlFailure.ts"
-import { is_branch, StoredText } from "../engine/StoredText.ts"
+import { is_branch, is_posted, posted_digest, StoredText } from "../engine/StoredText.ts"
 import { TenantReads } from "../engine/TenantReads.ts"
 
 const page_max = 500
@@ -207,6 +207,17 @@ const make = Effect.gen(function* () {
              WHERE tenant = $1::text AND conversation = $2::text AND ${is_branch} ORDER BY ordinal DESC LIMIT $3::int4`,
             [tenant, conversation, branches_max]
           )
+        ),
+        orStoreError
+      ),
+    posted: (tenant, digest, limit) =>
+      Effect.mapError(
+        tasksOf(
+          sql,
+          `SELECT ${columns} FROM troupe.agent_tasks
+           WHERE tenant = $1::text AND ${posted_digest} = $2::text AND ${is_posted}
+           ORDER BY created_at DESC, id DESC LIMIT $3::int4`,
+          [tenant, digest, Math.min(limit, page_max)]
         ),
         orStoreError
       ),

@@ -65,13 +65,13 @@ const senderText = ({ by, roles, via }: NewTask): string =>
 
 /**
  * The column `trace_id`: only the id of the trace if the message has only a text, otherwise an object, in which statements look for
- * the agent behind the trace (`StoredText.ts`).
+ * the agent and what was posted behind the trace (`StoredText.ts`).
  */
 const traceText = (task: NewTask): string => {
   const { agent, ...extras } = extrasOf(task)
-  const { trace_id } = task
-  const isBare = agent === undefined && Object.keys(extras).length === 0
-  return JSON.stringify(isBare ? trace_id : { trace_id, agent, ...extras })
+  const { posted, trace_id } = task
+  const isBare = agent === undefined && posted === undefined && Object.keys(extras).length === 0
+  return JSON.stringify(isBare ? trace_id : { trace_id, agent, posted, ...extras })
 }
 
 const textOf = (value: string | undefined): string =>

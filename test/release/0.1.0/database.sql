@@ -259,6 +259,10 @@ CREATE UNIQUE INDEX agent_tasks_idempotency ON troupe.agent_tasks (idempotency_k
 CREATE INDEX agent_tasks_branches ON troupe.agent_tasks (tenant, conversation, ordinal)
     WHERE trace_id LIKE '{%"branch":{"replaces":%';
 ----
+CREATE INDEX agent_tasks_posted ON troupe.agent_tasks (tenant,
+      substring(trace_id FROM '^\{"trace_id":"[^"]*",(?:"agent":"[^"]*",)?"posted":"([0-9a-f]{64})"'), created_at DESC, id DESC)
+    WHERE trace_id LIKE '{%"posted":"%';
+----
 CREATE INDEX agent_tasks_forks ON troupe.agent_tasks (tenant) WHERE trace_id LIKE '{"trace_id":"%","forked":{"sender":"%';
 ----
 CREATE INDEX agent_tasks_mailbox ON troupe.agent_tasks (address_key, agent, tenant) WHERE status < 2;
@@ -1796,142 +1800,142 @@ CREATE POLICY of_tenant ON troupe.memory_words FOR SELECT USING (EXISTS (SELECT 
       AND s.tenant = current_setting('troupe.tenant', true) OFFSET 0));
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-7e91-70d7-83a4-453567574879', 'acme', 'clerk', 'finished', 'finished', '1', '2', NULL, NULL, '01a2322b-7e92-75f5-b75b-0b271cbf90ab', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2322b7e9170d783a4453567574879"', 'api', '1796138040979');
+VALUES ('01a23247-c216-731b-b4a8-69d836c6f4d5', 'acme', 'clerk', 'finished', 'finished', '1', '2', NULL, NULL, '01a23247-c219-77ff-bb32-9c84b76856d9', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a23247c216731bb4a869d836c6f4d5"', 'api', '1796139893276');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-8074-7165-a56d-9207aa7c6c8d', 'acme', 'clerk', 'asking', 'asking', '1', '1', NULL, NULL, '01a2322b-8074-7165-a56d-9208957e2596', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2322b80747165a56d9207aa7c6c8d"', 'api', '1796138041460');
+VALUES ('01a23247-c517-718f-922b-1e8fd50cd461', 'acme', 'clerk', 'asking', 'asking', '1', '1', NULL, NULL, '01a23247-c517-718f-922b-1e90386f676b', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a23247c517718f922b1e8fd50cd461"', 'api', '1796139894039');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-809e-7564-842a-3324760da03e', 'acme', 'boss', 'delegated', 'delegated', '1', '1', NULL, NULL, '01a2322b-809e-7564-842a-3325918ef927', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2322b809e7564842a3324760da03e"', 'api', '1796138041503');
+VALUES ('01a23247-c57f-76c8-b0e2-11a9c6e75058', 'acme', 'boss', 'delegated', 'delegated', '1', '1', NULL, NULL, '01a23247-c580-7291-87fe-9b4b5af16d2f', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a23247c57f76c8b0e211a9c6e75058"', 'api', '1796139894144');
 ----
 INSERT INTO troupe.agent_tasks (id, tenant, agent, address_key, conversation, ordinal, status, reason, idempotency_key, message_id, message, by, trace_id, channel_origin, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-80d6-7502-a9f3-7100400d06de', 'acme', 'printer', 'queued', 'queued', '1', '1', NULL, NULL, '01a2322b-80d6-7502-a9f3-710177dbb15f', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a2322b80d67502a9f37100400d06de"', 'api', '1796138041558');
+VALUES ('01a23247-c600-753e-a887-23d73f9dca74', 'acme', 'printer', 'queued', 'queued', '1', '1', NULL, NULL, '01a23247-c600-753e-a887-23d87c86dc8a', '"Pay order 7 back."', '{"id":"alice","roles":["admin"]}', '"01a23247c600753ea88723d73f9dca74"', 'api', '1796139894272');
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('37753aa9-3165-442d-b123-b65853b64a93', '3', 'acme', '01a2322b-809e-7564-842a-3324760da03e', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"d743ac279b11761624e55c329fe79f5f4f9a7367687a3e149a7cf6366a0b7115","id":"37753aa9-3165-442d-b123-b65853b64a93","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"37753aa9-3165-442d-b123-b65853b64a93","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796138041543,"run_id":"01a2322b-809e-7564-842a-3324760da03e","shown_digest":"ba1325eb1d10d0a65f310db6a24313fdd839a00a77cd4fbbeab8ae27b1ebb42d","tool_key":"shop.refund@1"}', NULL);
+VALUES ('4da7d05f-f488-4087-989f-de03024ae6e7', '2', 'acme', '01a23247-c517-718f-922b-1e8fd50cd461', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"a1c48687f562fc965902e72f772596ce219416900ca8a88184cebeed39acc38e","id":"4da7d05f-f488-4087-989f-de03024ae6e7","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"4da7d05f-f488-4087-989f-de03024ae6e7","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796139894097,"run_id":"01a23247-c517-718f-922b-1e8fd50cd461","shown_digest":"ab0e482b589e8ac1c6e6e1934753d79119905a14166c3ad90a0d35cb8e58d8f1","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('38fef6e3-a2f9-41a3-9b04-2e784ffaa099', '2', 'acme', '01a2322b-8074-7165-a56d-9207aa7c6c8d', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"ff78d2c4b2f1a8a954f124b9ba715655124bc374ce5a3eb8862d31d851c41be5","id":"38fef6e3-a2f9-41a3-9b04-2e784ffaa099","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"38fef6e3-a2f9-41a3-9b04-2e784ffaa099","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796138041484,"run_id":"01a2322b-8074-7165-a56d-9207aa7c6c8d","shown_digest":"7b8c0d8296ec7ffcba4a91df258a720d4e03c048af61ae3a921af99a121623c7","tool_key":"shop.refund@1"}', NULL);
+VALUES ('9c1d2c66-f157-4d87-b7d0-75eb27531c8d', '3', 'acme', '01a23247-c57f-76c8-b0e2-11a9c6e75058', '0', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"f61e9b502e360ef2fe1981cf4d73f291775b11725c9042a9502682b05291b341","id":"9c1d2c66-f157-4d87-b7d0-75eb27531c8d","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"9c1d2c66-f157-4d87-b7d0-75eb27531c8d","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796139894225,"run_id":"01a23247-c57f-76c8-b0e2-11a9c6e75058","shown_digest":"b02481a42ba799d8932fddedbc9a45007936e4a1ba0d60592ea360398662ed1f","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.approvals (id, "position", tenant, run_id, status, expires_at, payload, answer) OVERRIDING SYSTEM VALUE
-VALUES ('a2dc8cb6-9a6a-4b03-8bc6-472abc29ad90', '1', 'acme', '01a2322b-7e91-70d7-83a4-453567574879', '1', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"eb393d71916c00a04db85a50ba6466328f8978c4c2c73cefb8464e0c856a7425","id":"a2dc8cb6-9a6a-4b03-8bc6-472abc29ad90","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"a2dc8cb6-9a6a-4b03-8bc6-472abc29ad90","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796138041228,"run_id":"01a2322b-7e91-70d7-83a4-453567574879","shown_digest":"c7bae9272e32088b10f35a2f9fb4c857ee607fbdf42ad8cf37dca5655c28d422","tool_key":"shop.refund@1"}', '{"decided_at":1796138041283,"decided_by":"alice","decision":{"_tag":"Approve"}}');
+VALUES ('a619e108-a484-44d7-8a31-9884810b099e', '1', 'acme', '01a23247-c216-731b-b4a8-69d836c6f4d5', '1', NULL, E'{"approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"88274cd0c70a097187a07c6c23c76eee55262f4361407012486c29078092d756","id":"a619e108-a484-44d7-8a31-9884810b099e","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"a619e108-a484-44d7-8a31-9884810b099e","effect_description":"","tool_name":"refund"},"policy_version":"1","requested_at":1796139893671,"run_id":"01a23247-c216-731b-b4a8-69d836c6f4d5","shown_digest":"90c2f00973b08d34750df5aae0210804caf98d4be270520aed820f7a6664a90c","tool_key":"shop.refund@1"}', '{"decided_at":1796139893786,"decided_by":"alice","decision":{"_tag":"Approve"}}');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'asking', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a2322b-8074-7165-a56d-9207aa7c6c8d', '1796138041460');
+VALUES ('acme', 'asking', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a23247-c517-718f-922b-1e8fd50cd461', '1796139894039');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'delegated', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a2322b-809e-7564-842a-3324760da03e', '1796138041503');
+VALUES ('acme', 'delegated', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a23247-c57f-76c8-b0e2-11a9c6e75058', '1796139894144');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a2322b-7e91-70d7-83a4-453567574879', '1796138040979');
+VALUES ('acme', 'finished', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a23247-c216-731b-b4a8-69d836c6f4d5', '1796139893276');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '1', 'assistant', '"It is paid back."', 'api', NULL, '01a2322b-7e91-70d7-83a4-453567574879', '1796138041372');
+VALUES ('acme', 'finished', '1', 'assistant', '"It is paid back."', 'api', NULL, '01a23247-c216-731b-b4a8-69d836c6f4d5', '1796139893938');
 ----
 INSERT INTO troupe.conversation_messages (tenant, conversation, seq, role, content, channel_origin, tool_calls, run_id, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'queued', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a2322b-80d6-7502-a9f3-7100400d06de', '1796138041558');
+VALUES ('acme', 'queued', '0', 'user', '"Pay order 7 back."', 'api', NULL, '01a23247-c600-753e-a887-23d73f9dca74', '1796139894272');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'asking', '2', 'clerk', 'asking', 'system', NULL, '"alice"', '1796138041460', '1', '1', '"Pay order 7 back."', NULL, '1796138041460', 'false');
+VALUES ('acme', 'asking', '2', 'clerk', 'asking', 'system', NULL, '"alice"', '1796139894039', '1', '1', '"Pay order 7 back."', NULL, '1796139894039', 'false');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'delegated', '3', 'boss', 'delegated', 'system', NULL, '"alice"', '1796138041503', '1', '1', '"Pay order 7 back."', NULL, '1796138041503', 'false');
+VALUES ('acme', 'delegated', '3', 'boss', 'delegated', 'system', NULL, '"alice"', '1796139894144', '1', '1', '"Pay order 7 back."', NULL, '1796139894144', 'false');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'finished', '1', 'clerk', 'finished', 'system', NULL, '"alice"', '1796138040979', '1', '2', '"Pay order 7 back."', NULL, '1796138041372', 'false');
+VALUES ('acme', 'finished', '1', 'clerk', 'finished', 'system', NULL, '"alice"', '1796139893276', '1', '2', '"Pay order 7 back."', NULL, '1796139893938', 'false');
 ----
 INSERT INTO troupe.conversations (tenant, id, "position", agent, address_key, initiated_by, trigger_event_id, begun_by, created_at, tasks, messages, title, metadata, active_at, deleted) OVERRIDING SYSTEM VALUE
-VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1796138041558', '1', '1', '"Pay order 7 back."', NULL, '1796138041558', 'false');
+VALUES ('acme', 'queued', '4', 'printer', 'queued', 'system', NULL, '"alice"', '1796139894272', '1', '1', '"Pay order 7 back."', NULL, '1796139894272', 'false');
 ----
 INSERT INTO troupe.migrations (migration_id, created_at, name) OVERRIDING SYSTEM VALUE
-VALUES ('1', '2026-12-01 15:14:00.149+00', 'start');
+VALUES ('1', '2026-12-01 15:44:51.53+00', 'start');
 ----
 INSERT INTO troupe.processes (owner, since, seen_at, expires_at, guarded, agents) OVERRIDING SYSTEM VALUE
-VALUES ('2597bd32-3b3c-417a-b17a-1fdc97c79f58', '2026-12-01 15:14:00.952+00', '2026-12-01 15:14:00.952+00', '2026-12-01 15:14:15.952+00', 'false', '{}');
+VALUES ('b80a0aa2-dacd-4b49-ac29-18ba9bc010c6', '2026-12-01 15:44:53.225+00', '2026-12-01 15:44:53.225+00', '2026-12-01 15:45:08.225+00', 'false', '{}');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-7e91-70d7-83a4-453567574879', 'acme', 'clerk', 'finished', 'finished', '1', '2597bd32-3b3c-417a-b17a-1fdc97c79f58', 'false', '{}', '1796138040979');
+VALUES ('01a23247-c216-731b-b4a8-69d836c6f4d5', 'acme', 'clerk', 'finished', 'finished', '1', 'b80a0aa2-dacd-4b49-ac29-18ba9bc010c6', 'false', '{}', '1796139893276');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-8074-7165-a56d-9207aa7c6c8d', 'acme', 'clerk', 'asking', 'asking', '1', '2597bd32-3b3c-417a-b17a-1fdc97c79f58', 'true', '{}', '1796138041460');
+VALUES ('01a23247-c517-718f-922b-1e8fd50cd461', 'acme', 'clerk', 'asking', 'asking', '1', 'b80a0aa2-dacd-4b49-ac29-18ba9bc010c6', 'true', '{}', '1796139894039');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-809e-7564-842a-3324760da03e', 'acme', 'boss', 'delegated', 'delegated', '1', '2597bd32-3b3c-417a-b17a-1fdc97c79f58', 'true', '{}', '1796138041503');
+VALUES ('01a23247-c57f-76c8-b0e2-11a9c6e75058', 'acme', 'boss', 'delegated', 'delegated', '1', 'b80a0aa2-dacd-4b49-ac29-18ba9bc010c6', 'true', '{}', '1796139894144');
 ----
 INSERT INTO troupe.run_details (run_id, tenant, agent, address_key, conversation, ordinal, owner, open, needs, created_at) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-80d6-7502-a9f3-7100400d06de', 'acme', 'printer', 'queued', 'queued', '1', '2597bd32-3b3c-417a-b17a-1fdc97c79f58', 'true', '{}', '1796138041558');
+VALUES ('01a23247-c600-753e-a887-23d73f9dca74', 'acme', 'printer', 'queued', 'queued', '1', 'b80a0aa2-dacd-4b49-ac29-18ba9bc010c6', 'true', '{}', '1796139894272');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-7e91-70d7-83a4-453567574879', '0', '1796138040979', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"finished"},"by":"alice","conversation":"finished","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a2322b7e9170d783a4453567574879"}', '{"_tag":"RunClaimed","epoch":1,"owner":"2597bd32-3b3c-417a-b17a-1fdc97c79f58"}');
+VALUES ('01a23247-c216-731b-b4a8-69d836c6f4d5', '0', '1796139893276', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"finished"},"by":"alice","conversation":"finished","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a23247c216731bb4a869d836c6f4d5"}', '{"_tag":"RunClaimed","epoch":1,"owner":"b80a0aa2-dacd-4b49-ac29-18ba9bc010c6"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-7e91-70d7-83a4-453567574879', '2', '1796138041072', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796138041072,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796138041072}');
+VALUES ('01a23247-c216-731b-b4a8-69d836c6f4d5', '2', '1796139893488', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796139893488,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796139893487}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-7e91-70d7-83a4-453567574879', '4', '1796138041148', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
+VALUES ('01a23247-c216-731b-b4a8-69d836c6f4d5', '4', '1796139893552', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-7e91-70d7-83a4-453567574879', '5', '1796138041228', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"a2dc8cb6-9a6a-4b03-8bc6-472abc29ad90","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"eb393d71916c00a04db85a50ba6466328f8978c4c2c73cefb8464e0c856a7425","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"a2dc8cb6-9a6a-4b03-8bc6-472abc29ad90","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"c7bae9272e32088b10f35a2f9fb4c857ee607fbdf42ad8cf37dca5655c28d422","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a23247-c216-731b-b4a8-69d836c6f4d5', '5', '1796139893671', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"a619e108-a484-44d7-8a31-9884810b099e","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"88274cd0c70a097187a07c6c23c76eee55262f4361407012486c29078092d756","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"a619e108-a484-44d7-8a31-9884810b099e","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"90c2f00973b08d34750df5aae0210804caf98d4be270520aed820f7a6664a90c","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-7e91-70d7-83a4-453567574879', '6', '1796138041283', 'ApprovalDecided', '{"_tag":"ApprovalDecided","approval":"a2dc8cb6-9a6a-4b03-8bc6-472abc29ad90","by":"alice","call":"0/2.0","decision":{"_tag":"Approve"},"digest":"eb393d71916c00a04db85a50ba6466328f8978c4c2c73cefb8464e0c856a7425"}', NULL);
+VALUES ('01a23247-c216-731b-b4a8-69d836c6f4d5', '6', '1796139893786', 'ApprovalDecided', '{"_tag":"ApprovalDecided","approval":"a619e108-a484-44d7-8a31-9884810b099e","by":"alice","call":"0/2.0","decision":{"_tag":"Approve"},"digest":"88274cd0c70a097187a07c6c23c76eee55262f4361407012486c29078092d756"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-7e91-70d7-83a4-453567574879', '7', '1796138041364', NULL, '{"_tag":"CallDispatched","call":"0/2.0","epoch":1,"key":"58d142a974aaf369664ca9ffd18de079a6f4309b24eaa2e90294946907a7f7c8","on_loss":"unknown"}', NULL);
+VALUES ('01a23247-c216-731b-b4a8-69d836c6f4d5', '7', '1796139893884', NULL, '{"_tag":"CallDispatched","call":"0/2.0","epoch":1,"key":"3032d691868e55b391cb2844e44e7ade7a117d1b8277de5dfc72b674a0e88331","on_loss":"unknown"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-7e91-70d7-83a4-453567574879', '8', '1796138041370', NULL, E'{"_tag":"CallSettled","call":"0/2.0","ended_at":1796138041366,"outcome":{"_tag":"Value","json":"\\"order 7 is paid back\\""},"started_at":1796138041365}', NULL);
+VALUES ('01a23247-c216-731b-b4a8-69d836c6f4d5', '8', '1796139893900', NULL, E'{"_tag":"CallSettled","call":"0/2.0","ended_at":1796139893900,"outcome":{"_tag":"Value","json":"\\"order 7 is paid back\\""},"started_at":1796139893899}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-7e91-70d7-83a4-453567574879', '9', '1796138041372', NULL, '{"_tag":"ModelTurned","calls":[],"finish":"stop","frame":"0","step":3,"text":"It is paid back."}', '{"_tag":"RunEnded","reason":"complete","status":"complete","text":"It is paid back."}');
+VALUES ('01a23247-c216-731b-b4a8-69d836c6f4d5', '9', '1796139893938', NULL, '{"_tag":"ModelTurned","calls":[],"finish":"stop","frame":"0","step":3,"text":"It is paid back."}', '{"_tag":"RunEnded","reason":"complete","status":"complete","text":"It is paid back."}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-8074-7165-a56d-9207aa7c6c8d', '0', '1796138041460', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"asking"},"by":"alice","conversation":"asking","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a2322b80747165a56d9207aa7c6c8d"}', '{"_tag":"RunClaimed","epoch":1,"owner":"2597bd32-3b3c-417a-b17a-1fdc97c79f58"}');
+VALUES ('01a23247-c517-718f-922b-1e8fd50cd461', '0', '1796139894039', NULL, '{"_tag":"RunAccepted","address":{"agent":"clerk","key":"asking"},"by":"alice","conversation":"asking","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"47ff13d30692aef15ebac6d3a363bb6246dfdd0c7c7728c276af76b96923e225","tools":"9b36ff9065c33ff8ee541346d5b92866ad7e2925fd9292b4b4bc1bc9b3a5b3b1"},"roles":["admin"],"tenant":"acme","trace_id":"01a23247c517718f922b1e8fd50cd461"}', '{"_tag":"RunClaimed","epoch":1,"owner":"b80a0aa2-dacd-4b49-ac29-18ba9bc010c6"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-8074-7165-a56d-9207aa7c6c8d', '2', '1796138041468', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796138041468,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796138041468}');
+VALUES ('01a23247-c517-718f-922b-1e8fd50cd461', '2', '1796139894066', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0","ended_at":1796139894066,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796139894066}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-8074-7165-a56d-9207aa7c6c8d', '4', '1796138041475', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
+VALUES ('01a23247-c517-718f-922b-1e8fd50cd461', '4', '1796139894079', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-8074-7165-a56d-9207aa7c6c8d', '5', '1796138041484', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"38fef6e3-a2f9-41a3-9b04-2e784ffaa099","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"ff78d2c4b2f1a8a954f124b9ba715655124bc374ce5a3eb8862d31d851c41be5","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"38fef6e3-a2f9-41a3-9b04-2e784ffaa099","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"7b8c0d8296ec7ffcba4a91df258a720d4e03c048af61ae3a921af99a121623c7","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a23247-c517-718f-922b-1e8fd50cd461', '5', '1796139894097', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"4da7d05f-f488-4087-989f-de03024ae6e7","approvers":[],"arguments":{"order":"7"},"call":"0/2.0","digest":"a1c48687f562fc965902e72f772596ce219416900ca8a88184cebeed39acc38e","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"4da7d05f-f488-4087-989f-de03024ae6e7","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"ab0e482b589e8ac1c6e6e1934753d79119905a14166c3ad90a0d35cb8e58d8f1","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-809e-7564-842a-3324760da03e', '0', '1796138041503', NULL, '{"_tag":"RunAccepted","address":{"agent":"boss","key":"delegated"},"by":"alice","conversation":"delegated","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"4aa41b813fbd1c92da38660601178c42199eb58ce758bc532bfe5a90d0a1a199","tools":"4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},"roles":["admin"],"tenant":"acme","trace_id":"01a2322b809e7564842a3324760da03e"}', '{"_tag":"RunClaimed","epoch":1,"owner":"2597bd32-3b3c-417a-b17a-1fdc97c79f58"}');
+VALUES ('01a23247-c57f-76c8-b0e2-11a9c6e75058', '0', '1796139894144', NULL, '{"_tag":"RunAccepted","address":{"agent":"boss","key":"delegated"},"by":"alice","conversation":"delegated","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"4aa41b813fbd1c92da38660601178c42199eb58ce758bc532bfe5a90d0a1a199","tools":"4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"},"roles":["admin"],"tenant":"acme","trace_id":"01a23247c57f76c8b0e211a9c6e75058"}', '{"_tag":"RunClaimed","epoch":1,"owner":"b80a0aa2-dacd-4b49-ac29-18ba9bc010c6"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-809e-7564-842a-3324760da03e', '2', '1796138041514', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"task":"Pay order 7 back."},"model_id":"call_0","name":"ask_clerk"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"FrameOpened","agent":"clerk","call":"0/1.0","frame":"0/1.0","input":"Pay order 7 back."}');
+VALUES ('01a23247-c57f-76c8-b0e2-11a9c6e75058', '2', '1796139894166', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"task":"Pay order 7 back."},"model_id":"call_0","name":"ask_clerk"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"FrameOpened","agent":"clerk","call":"0/1.0","frame":"0/1.0","input":"Pay order 7 back."}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-809e-7564-842a-3324760da03e', '4', '1796138041522', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0/1.0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0/1.0","ended_at":1796138041522,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796138041522}');
+VALUES ('01a23247-c57f-76c8-b0e2-11a9c6e75058', '4', '1796139894196', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"look"}],"finish":"tool_calls","frame":"0/1.0","step":1,"text":""}', E'{"_tag":"CallSettled","call":"0/1.0/1.0","ended_at":1796139894196,"outcome":{"_tag":"Value","json":"\\"order 7 is paid\\""},"started_at":1796139894196}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-809e-7564-842a-3324760da03e', '6', '1796138041535', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0/1.0","step":2,"text":""}', NULL);
+VALUES ('01a23247-c57f-76c8-b0e2-11a9c6e75058', '6', '1796139894208', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"refund"}],"finish":"tool_calls","frame":"0/1.0","step":2,"text":""}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-809e-7564-842a-3324760da03e', '7', '1796138041543', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"37753aa9-3165-442d-b123-b65853b64a93","approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"d743ac279b11761624e55c329fe79f5f4f9a7367687a3e149a7cf6366a0b7115","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"37753aa9-3165-442d-b123-b65853b64a93","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"ba1325eb1d10d0a65f310db6a24313fdd839a00a77cd4fbbeab8ae27b1ebb42d","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
+VALUES ('01a23247-c57f-76c8-b0e2-11a9c6e75058', '7', '1796139894225', 'ApprovalRequested', E'{"_tag":"ApprovalRequested","approval":"9c1d2c66-f157-4d87-b7d0-75eb27531c8d","approvers":[],"arguments":{"order":"7"},"call":"0/1.0/2.0","digest":"f61e9b502e360ef2fe1981cf4d73f291775b11725c9042a9502682b05291b341","payload":{"agent_name":"clerk","args_summary":"order: \\"7\\"","correlation_id":"9c1d2c66-f157-4d87-b7d0-75eb27531c8d","effect_description":"","tool_name":"refund"},"policy_version":"1","proposal":"37e54d880a68631cbb9b0c37deb6261f9e1426f3d45668646a74c48def4255f7","shown_digest":"b02481a42ba799d8932fddedbc9a45007936e4a1ba0d60592ea360398662ed1f","tool_digest":"01b9f45f39918c1ebe08d3e537f196ab0fd9f57e12b2fcac0ade239a6d410932","tool_key":"shop.refund@1"}', NULL);
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-80d6-7502-a9f3-7100400d06de', '0', '1796138041558', NULL, '{"_tag":"RunAccepted","address":{"agent":"printer","key":"queued"},"by":"alice","conversation":"queued","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"3733937dbcf89f2e02606767ffc8ce44a25a945f6495e81efe1e1b5a600624bc","tools":"4974aa3c027f3b676b65b81a69047d56a6fa92022d75da09940d98faae963581"},"roles":["admin"],"tenant":"acme","trace_id":"01a2322b80d67502a9f37100400d06de"}', '{"_tag":"RunClaimed","epoch":1,"owner":"2597bd32-3b3c-417a-b17a-1fdc97c79f58"}');
+VALUES ('01a23247-c600-753e-a887-23d73f9dca74', '0', '1796139894272', NULL, '{"_tag":"RunAccepted","address":{"agent":"printer","key":"queued"},"by":"alice","conversation":"queued","limits":{"calls_max":1000,"calls_parallel_max":16,"delegations_per_turn_max":2,"depth_max":8,"extensions_max":1,"mistakes_max":10,"nested_depth_max":4,"on_breach":"stop","questions_max":50,"repeats_max":10,"steps_max":25,"tokens_max":0,"wall_ms_max":0,"writes_max":100},"message":"Pay order 7 back.","pins":{"definition":"3733937dbcf89f2e02606767ffc8ce44a25a945f6495e81efe1e1b5a600624bc","tools":"4974aa3c027f3b676b65b81a69047d56a6fa92022d75da09940d98faae963581"},"roles":["admin"],"tenant":"acme","trace_id":"01a23247c600753ea88723d73f9dca74"}', '{"_tag":"RunClaimed","epoch":1,"owner":"b80a0aa2-dacd-4b49-ac29-18ba9bc010c6"}');
 ----
 INSERT INTO troupe.run_pairs (run_id, seq, at, type, payload, next) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-80d6-7502-a9f3-7100400d06de', '2', '1796138041573', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"print"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"CallDispatched","call":"0/1.0","epoch":1,"key":"bad10b7f441d55c0abd7f585e264da07eff22721a9ea2549ef8b1cec970a44aa","on_loss":"ask","over_at":1796138045572,"tool":"shop.print@1","via":"queue"}');
+VALUES ('01a23247-c600-753e-a887-23d73f9dca74', '2', '1796139894293', NULL, '{"_tag":"ModelTurned","calls":[{"arguments":{"order":"7"},"model_id":"call_0","name":"print"}],"finish":"tool_calls","frame":"0","step":1,"text":""}', '{"_tag":"CallDispatched","call":"0/1.0","epoch":1,"key":"c9c53bf9a43e9e4aaed2d2cc9227b100b579b79d4c81fbb5d369f2db3ddd9bbb","on_loss":"ask","over_at":1796139898292,"tool":"shop.print@1","via":"queue"}');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-7e91-70d7-83a4-453567574879', 'acme', '1', '11', '3');
+VALUES ('01a23247-c216-731b-b4a8-69d836c6f4d5', 'acme', '1', '11', '3');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-8074-7165-a56d-9207aa7c6c8d', 'acme', '1', '6', '-1');
+VALUES ('01a23247-c517-718f-922b-1e8fd50cd461', 'acme', '1', '6', '-1');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-809e-7564-842a-3324760da03e', 'acme', '1', '8', '-1');
+VALUES ('01a23247-c57f-76c8-b0e2-11a9c6e75058', 'acme', '1', '8', '-1');
 ----
 INSERT INTO troupe.runs (run_id, tenant, epoch, length, status) OVERRIDING SYSTEM VALUE
-VALUES ('01a2322b-80d6-7502-a9f3-7100400d06de', 'acme', '1', '4', '1');
+VALUES ('01a23247-c600-753e-a887-23d73f9dca74', 'acme', '1', '4', '1');
 ----
 INSERT INTO troupe.tool_messages (id, tool, tenant, payload, expires_at, status, due_at, place, deliveries, owner, begun_at, result, error, over_at) OVERRIDING SYSTEM VALUE
-VALUES ('bad10b7f441d55c0abd7f585e264da07eff22721a9ea2549ef8b1cec970a44aa', 'shop.print@1', 'acme', '{"arguments":{"order":"7"},"id":"bad10b7f441d55c0abd7f585e264da07eff22721a9ea2549ef8b1cec970a44aa","loop_id":"01a2322b-80d6-7502-a9f3-7100400d06de","metadata":{"call":"0/1.0","nested":{"depth_max":4,"nesting":{"depth":1},"spent":false},"permission":"allow","principal":"alice","repeatable":false},"name":"shop.print@1","trace_id":"01a2322b80d67502a9f37100400d06de"}', '1796138043078', '0', '1796138041578', '1', '0', NULL, NULL, NULL, NULL, NULL);
+VALUES ('c9c53bf9a43e9e4aaed2d2cc9227b100b579b79d4c81fbb5d369f2db3ddd9bbb', 'shop.print@1', 'acme', '{"arguments":{"order":"7"},"id":"c9c53bf9a43e9e4aaed2d2cc9227b100b579b79d4c81fbb5d369f2db3ddd9bbb","loop_id":"01a23247-c600-753e-a887-23d73f9dca74","metadata":{"call":"0/1.0","nested":{"depth_max":4,"nesting":{"depth":1},"spent":false},"permission":"allow","principal":"alice","repeatable":false},"name":"shop.print@1","trace_id":"01a23247c600753ea88723d73f9dca74"}', '1796139895811', '0', '1796139894311', '1', '0', NULL, NULL, NULL, NULL, NULL);
 ----
 SELECT setval('troupe.approvals_position_seq', 3)::text;
 ----

@@ -79,6 +79,10 @@ export const statements: ReadonlyArray<string> = [
   // The few tasks that stand in place of others (`is_branch`).
   `CREATE INDEX agent_tasks_branches ON troupe.agent_tasks (tenant, conversation, ordinal)
     WHERE trace_id LIKE '{%"branch":{"replaces":%'`,
+  // The tasks that are found by what their senders posted, newest first (`is_posted`, `posted_digest`).
+  String.raw`CREATE INDEX agent_tasks_posted ON troupe.agent_tasks (tenant,
+      substring(trace_id FROM '^\{"trace_id":"[^"]*",(?:"agent":"[^"]*",)?"posted":"([0-9a-f]{64})"'), created_at DESC, id DESC)
+    WHERE trace_id LIKE '{%"posted":"%'`,
   // The few tasks whose runs are forks (`is_fork`).
   `CREATE INDEX agent_tasks_forks ON troupe.agent_tasks (tenant) WHERE trace_id LIKE '{"trace_id":"%","forked":{"sender":"%'`,
   // The mailbox of an address is counted for each message.
