@@ -12,9 +12,10 @@ import type { StoreError } from "../../services/StoreError.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import { ApprovalExpired, ApprovalNotFound, ApprovalSettled } from "../../src/approval/Approval.ts"
-import { agentRefusal, ownPrefix } from "../../src/conversation/CustomerView.ts"
+import { agentRefusal, isOpenTo, ownPrefix } from "../../src/conversation/CustomerView.ts"
 import { makeProblem } from "../../src/operation/Problem.ts"
 import type { Principal } from "../../src/principal/Principal.ts"
+import { approverRefusal } from "../../src/principal/Rights.ts"
 import type { RunItem } from "../../src/run/RunItem.ts"
 import { canonical } from "../../src/value/Canonical.ts"
 import type { AgentName, ApprovalId, RunId } from "../../src/value/Ids.ts"
@@ -253,4 +254,23 @@ export const stopNewest = Effect.fnUntraced(function* (
   const task = yield* newestTask(by, conversation)
   if (task === undefined || task.status === "complete" || task.status === "failed") return
   yield* stop(by, task.id, "Stopped in the chat.")
+})
+
+/** Those of the questions that still have to be decided, and that the principal may decide. */
+export const decidable = Effect.fnUntraced(function* <Q extends { readonly approval: ApprovalId }>(
+  by: Principal,
+  questions: ReadonlyArray<Q>
+) {
+  const records = yield* ApprovalRecords
+  return yield* Effect.filter(questions, ({ approval }) =>
+    Effect.map(
+      records.read(by.tenant, approval),
+      (found) =>
+        found?.status === "pending" &&
+        found.client === undefined &&
+        found.asked_by !== undefined &&
+        isOpenTo(by, "decide", found.asked_by) &&
+        approverRefusal(by, "decide", found.approvers) === undefined
+    )
+  )
 })

@@ -21,6 +21,8 @@ const tasks_extension = "io.modelcontextprotocol/tasks"
 interface McpClient {
   /** It takes the handle of a task for the result of a call. */
   readonly hasTasks: boolean
+  /** It opens pages for its user. */
+  readonly opensUrls: boolean
 }
 
 /** A message of a client. A notification, and an answer to a question that nobody asked, needs none. */
@@ -34,6 +36,9 @@ export type McpMessage =
       readonly isNewest: boolean
       readonly client: McpClient
     }
+
+/** A message that is answered. */
+export type McpRequest = Extract<McpMessage, { readonly _tag: "Request" }>
 
 /** The codes of errors: those of JSON-RPC, and of MCP 2026-07-28, basic. */
 export const mcp_codes = {
@@ -126,7 +131,10 @@ const memberOf = (value: unknown, name: string): unknown =>
 
 const clientOf = (meta: Readonly<Record<string, unknown>>, isNewest: boolean): McpClient => {
   const capabilities = isNewest ? meta[`${prefix}clientCapabilities`] : undefined
-  return { hasTasks: isObject(memberOf(memberOf(capabilities, "extensions"), tasks_extension)) }
+  return {
+    hasTasks: isObject(memberOf(memberOf(capabilities, "extensions"), tasks_extension)),
+    opensUrls: isObject(memberOf(memberOf(capabilities, "elicitation"), "url"))
+  }
 }
 
 const isSpoken = Schema.is(Schema.Literals(mcp_versions))
@@ -204,10 +212,7 @@ export const discovered = (instructions: string): object => ({
 export const listed = (tools: ReadonlyArray<object>): object => ({ ...uncached, tools })
 
 /** The response to a request. A result that does not say what it is is complete. */
-export const mcpResponse = (
-  { id, isNewest }: Extract<McpMessage, { _tag: "Request" }>,
-  result: object
-): object => ({
+export const mcpResponse = ({ id, isNewest }: McpRequest, result: object): object => ({
   jsonrpc: "2.0",
   id,
   result: isNewest

@@ -128,9 +128,18 @@ export class McpProgress {
     return this.#at
   }
 
+  /** Whether it waits for people, and not only for the questions whose pages somebody has opened. */
+  waitsBeyond(opened: ReadonlySet<string>): boolean {
+    if (this.#status !== "awaiting_approval") return false
+    const isNew = ({ approval }: WaitingQuestion) => approval === undefined || !opened.has(approval)
+    return this.#waiting.length === 0 || this.#waiting.some(isNew)
+  }
+
   /** `at`: when it was journaled; 0 = it is not, yet. */
   next(step: RunStep, at = 0): void {
     if (at > 0) this.#at = at
+    this.#status = "processing"
+    this.#waiting = []
     switch (step._tag) {
       case "TurnBegun":
         if (step.frame === rootFrame) this.#said.push("")

@@ -37,7 +37,7 @@ export const gaps: Readonly<Record<"2025-11-25" | "2026-07-28", Gaps>> = {
       resources-unsubscribe`,
     "nothing is completed for a client": `
       completion-complete`,
-    "a client is not asked while its request is open: people decide elsewhere": `
+    "a client is not asked while its request is open: what it can is known to sessions alone": `
       tools-call-elicitation
       elicitation-sep1034-defaults: elicitation-sep1034-general
       elicitation-sep1330-enums: elicitation-sep1330-general`,
@@ -55,7 +55,7 @@ export const gaps: Readonly<Record<"2025-11-25" | "2026-07-28", Gaps>> = {
       caching: sep-2549-resources-list-caching-hints sep-2549-resources-templates-list-caching-hints`,
     "nothing is completed for a client": `
       completion-complete`,
-    "no result asks for input: people decide elsewhere": `
+    "no form is asked for: a client is asked to open pages, which the suite does not": `
       input-required-result-basic-elicitation: sep-2322-elicitation-incomplete
       input-required-result-basic-sampling: sep-2322-sampling-incomplete
       input-required-result-basic-list-roots: sep-2322-list-roots-incomplete
@@ -79,7 +79,7 @@ export const gaps: Readonly<Record<"2025-11-25" | "2026-07-28", Gaps>> = {
     "an answer has the agent's text in a structure, and a run that fails is a result": `
       tasks-request-headers: tasks-headers-tolerate-mcp-method-on-tools-call
       tasks-lifecycle: sep-2663-tasks-get-status-failed`,
-    "a task asks for no input: people decide elsewhere": `
+    "no task asks for a form either": `
       tasks-mrtr-input: sep-2663-tasks-get-status-input-required tasks-mrtr-tasks-update-resumes
       tasks-mrtr-input: tasks-mrtr-partial-fulfillment
       tasks-mrtr-composition: sep-2663-mrtr-synchronous-before-task-creation

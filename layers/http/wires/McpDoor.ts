@@ -3,57 +3,38 @@
  * every request is its token's, and any process of a deployment answers it. The server of `effect/ai` keeps its sessions in one process,
  * for ever, and for whoever knows their id.
  */
-import { Effect, Option, Result, Schema } from "effect"
-import { SecureRandom } from "effect/crypto"
+import { Effect, Result, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { AgentDirectory } from "../../../services/AgentDirectory.ts"
-import { Unauthorized } from "../../../services/Credentials.ts"
-import type { AgentTask } from "../../../src/delivery/AgentTask.ts"
 import type { Problem } from "../../../src/operation/Problem.ts"
 import { rightRefusal } from "../../../src/principal/Rights.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import { schemaIssues } from "../../../src/schema/SchemaIssues.ts"
-import type { AgentName, ApprovalId } from "../../../src/value/Ids.ts"
-import { RunId } from "../../../src/value/Ids.ts"
-import { defined } from "../../../src/value/PlainObject.ts"
-import type { McpMessage } from "../../../src/wire/McpRequest.ts"
+import type { AgentName } from "../../../src/value/Ids.ts"
+import type { McpRequest } from "../../../src/wire/McpRequest.ts"
 import {
   discovered,
   initialized,
   listed,
   mcp_codes,
   mcpMessageOf,
-  mcpResponse,
-  undeclared_tasks
+  mcpResponse
 } from "../../../src/wire/McpRequest.ts"
 import {
   agentOfTool,
   AskInput,
   askTool,
   mcp_instructions,
-  McpProgress,
   result_tool,
   ResultInput,
-  resultTool,
-  toolResult,
-  wait_max_s
+  resultTool
 } from "../../../src/wire/McpTools.ts"
-import { handle_ms, isAtWork, taskDetails, taskHandle } from "../../../src/wire/McpTasks.ts"
-import { ApprovalUrl } from "../../service/ApprovalUrl.ts"
-import { followedTask } from "../../service/CustomerRules.ts"
-import { agentsFor, begunOrNamed, keyOf, sendTo, stop } from "../../service/WireEffects.ts"
+import { agentsFor } from "../../service/WireEffects.ts"
 import { HttpSettings } from "../boundary/HttpSettings.ts"
-import { Limits } from "../boundary/Limits.ts"
 import { anyProblemOf } from "../boundary/Problems.ts"
-import type { OpenedStream } from "../stream/StreamHost.ts"
+import { ask, followed, task_methods, wire, withTask, wrong } from "./McpCalls.ts"
 import { Refused, refuse, respondError, rpcBody } from "./RpcAnswer.ts"
 import type { OpenRoute, WireCall } from "./WireRequest.ts"
-import type { StepPlace } from "./WireStream.ts"
-import { followRun, openAnswer, shownOf } from "./WireStream.ts"
-
-const wire = "mcp"
-
-type Request = Extract<McpMessage, { _tag: "Request" }>
 
 const path = `/wires/${wire}` as const
 const metadata_path = "/.well-known/oauth-protected-resource"
@@ -110,7 +91,7 @@ const told = <E, R>(effect: Effect.Effect<object, E, R>) =>
 const strictly = { onExcessProperty: "error" } as const
 
 /** The arguments of a call, or the result that says what is wrong with them. */
-const argumentsOf = <A, I>(schema: Schema.Codec<A, I>, { params }: Request) =>
+const argumentsOf = <A, I>(schema: Schema.Codec<A, I>, { params }: McpRequest) =>
   Result.mapError(
     Schema.decodeUnknownResult(schema, strictly)(params["arguments"] ?? {}),
     ({ issue }) => {
@@ -120,110 +101,12 @@ const argumentsOf = <A, I>(schema: Schema.Codec<A, I>, { params }: Request) =>
     }
   )
 
-const msOf = (wait_s = wait_max_s) => wait_s * 1_000
-
-const isObject = Schema.is(Schema.Record(Schema.String, Schema.Unknown))
-
-const urlOf = (url: string | undefined) => (approval: ApprovalId) =>
-  url?.replaceAll("{id}", approval)
-
-/** How far the run has come when it has ended, waits for people, or the time is up. */
-const progressOf = Effect.fnUntraced(function* (
-  by: Principal,
-  task: AgentTask,
-  until: OpenedStream["until"],
-  wait_ms: number
-) {
-  const progress = new McpProgress()
-  const texts = {
-    start: "",
-    next: (step: Parameters<McpProgress["next"]>[0], { at }: StepPlace) => {
-      progress.next(step, at)
-      return ""
-    },
-    failed: () => "",
-    end: () => ""
-  }
-  yield* followRun(by, shownOf(task), texts, { until, wait_ms })
-  const { conversation, id: run } = task
-  const result = progress.result({ run, conversation }, urlOf(yield* ApprovalUrl))
-  return { result, at: progress.at }
-})
-
-/** The same, of a call for which a place was reserved. */
-const outcome = Effect.fnUntraced(function* (
-  { by }: WireCall,
-  { goesOn, until }: OpenedStream,
-  task: AgentTask,
-  wait_ms: number
-) {
-  const progress = yield* progressOf(by, task, until, wait_ms)
-  // It may have been revoked while it waited.
-  return (yield* goesOn) ? progress : yield* new Unauthorized()
-})
-
 /** The agents that the caller may send messages to. */
 const askable = (by: Principal): Effect.Effect<ReadonlyArray<AgentName>, never, AgentDirectory> =>
   rightRefusal(by, "send") === undefined ? agentsFor(by) : Effect.succeed([])
 
-const ask = Effect.fnUntraced(function* (
-  call: WireCall,
-  agent: AgentName,
-  { hasTasks }: Request["client"],
-  { conversation: named, idempotency_key: key, message: text, wait_s }: typeof AskInput.Type
-) {
-  const { by } = call
-  const opened = yield* openAnswer(call)
-  yield* Limits.use((limits) => limits.message(by))
-  const name = named ?? key ?? (yield* SecureRandom.SecureRandom.use((random) => random.uuidV7()))
-  const conversation = yield* begunOrNamed(by, { wire, agent, name })
-  const idempotency_key =
-    key === undefined ? undefined : yield* keyOf(by, { wire, agent, conversation, key })
-  const { task } = yield* sendTo(by, { agent, conversation, text, ...defined({ idempotency_key }) })
-  const wait_ms = wait_s === undefined && hasTasks ? handle_ms : msOf(wait_s)
-  const progress = yield* outcome(call, opened, task, wait_ms)
-  return hasTasks && isAtWork(progress.result)
-    ? taskHandle(task, progress)
-    : toolResult(progress.result)
-})
-
-const followed = Effect.fnUntraced(function* (
-  call: WireCall,
-  { run, wait_s }: typeof ResultInput.Type
-) {
-  const opened = yield* openAnswer(call)
-  const task = yield* followedTask(run, call.by)
-  return toolResult((yield* outcome(call, opened, task, msOf(wait_s))).result)
-})
-
-const task_methods = ["tasks/get", "tasks/update", "tasks/cancel"]
-
-const wrong = (message: string) => ({ status: 200, code: mcp_codes.params, message })
 const noTool = wrong("There is no such tool.")
-const noTask = wrong("There is no such task.")
-const noResponses = wrong("The parameter inputResponses is no object.")
-
-/** What is done with a task that the caller may follow. Any other is not found, in the same words. */
-const withTask = Effect.fnUntraced(function* (
-  { by }: WireCall,
-  { client, method, params }: Request
-) {
-  if (!client.hasTasks) return yield* refuse(undeclared_tasks)
-  const run = Schema.decodeUnknownOption(RunId)(params["taskId"])
-  if (Option.isNone(run)) return yield* refuse(noTask)
-  const task = yield* Effect.catchTag(
-    followedTask(run.value, by),
-    ["RunNotFound", "NotForCustomers"],
-    () => refuse(noTask)
-  )
-  if (method === "tasks/get") {
-    return taskDetails(task, yield* progressOf(by, task, Effect.never, 0))
-  }
-  if (method === "tasks/cancel") yield* stop(by, task.id, "Cancelled by its client.")
-  // No question is asked of a client, so none of its responses answers one.
-  else if (!isObject(params["inputResponses"])) return yield* refuse(noResponses)
-  return {}
-})
+const noInput = wrong("Nothing was asked of a call of this tool.")
 
 const tools = Effect.fnUntraced(function* ({ by }: WireCall) {
   const { all } = yield* AgentDirectory
@@ -234,9 +117,10 @@ const tools = Effect.fnUntraced(function* ({ by }: WireCall) {
   return listed([...asks, resultTool()])
 })
 
-const called = Effect.fnUntraced(function* (call: WireCall, request: Request) {
-  const { name } = request.params
+const called = Effect.fnUntraced(function* (call: WireCall, request: McpRequest) {
+  const { inputResponses, name, requestState } = request.params
   if (name === result_tool) {
+    if (requestState !== undefined || inputResponses !== undefined) return yield* refuse(noInput)
     const given = argumentsOf(ResultInput, request)
     return Result.isFailure(given) ? given.failure : yield* told(followed(call, given.success))
   }
@@ -245,11 +129,11 @@ const called = Effect.fnUntraced(function* (call: WireCall, request: Request) {
   if (found === undefined) return yield* refuse(noTool)
   const given = argumentsOf(AskInput, request)
   if (Result.isFailure(given)) return given.failure
-  return yield* told(ask(call, found, request.client, given.success))
+  return yield* told(ask(call, found, request, given.success))
 })
 
 /** The result of a request; undefined = there is no such method. */
-const resultOf = (call: WireCall, request: Request) => {
+const resultOf = (call: WireCall, request: McpRequest) => {
   const { isNewest, method, params } = request
   if (method === "tools/list") return tools(call)
   if (method === "tools/call") return called(call, request)
