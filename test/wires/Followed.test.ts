@@ -1,18 +1,22 @@
-/** Messages that follow others of one conversation at the same time, on each store. */
+/** Messages that follow others of one conversation, at the same time and again. */
 import OpenAI from "openai"
-import { assert, it } from "vitest"
+import { assert, describe, it, vi } from "vitest"
 import type { Shop } from "./WireScene.ts"
 import { picture, prompts, shopOn, store_names, tokens } from "./WireScene.ts"
 
+const model = "clerk"
+const clientOf = ({ url }: Shop) =>
+  new OpenAI({ baseURL: `${url}/wires/v1`, apiKey: tokens.ada, maxRetries: 0 })
+
 /** Sends a message behind a response. One with a picture is looked at, and stored, while others overtake it. */
-const sending = ({ url }: Shop) => {
-  const client = new OpenAI({ baseURL: `${url}/wires/v1`, apiKey: tokens.ada, maxRetries: 0 })
+const sending = (troupe: Shop) => {
+  const client = clientOf(troupe)
   return async (previous_response_id: string | null, text: string, isSlow = false) => {
     const image_url = `data:image/png;base64,${picture.data}`
     const image = { type: "input_image", image_url, detail: "auto" } as const
     const content = [{ type: "input_text", text } as const, ...(isSlow ? [image] : [])]
     const input = [{ role: "user", content } as const]
-    const { id } = await client.responses.create({ model: "clerk", input, previous_response_id })
+    const { id } = await client.responses.create({ model, input, previous_response_id })
     return id
   }
 }
@@ -60,3 +64,46 @@ it.each(store_names)(
       }
     })
 )
+
+describe("a request", () => {
+  it("is one run for ten minutes where the client says that it sends it again", () =>
+    shopOn.ephemeral(async (troupe) => {
+      const client = clientOf(troupe)
+      const send = (input: string, isRetry: boolean) =>
+        client.responses.create(
+          { model, input },
+          isRetry ? { headers: { "x-stainless-retry-count": "1" } } : {}
+        )
+      const at = Math.ceil(Date.now() / 600_000) * 600_000
+      try {
+        vi.useFakeTimers({ toFake: ["Date"], now: at - 1 })
+        const { id } = await send("late 1", false)
+        vi.setSystemTime(at + 1)
+        assert.strictEqual((await send("late 1", true)).id, id)
+        assert.notStrictEqual((await send("late 2", true)).id, id)
+        vi.setSystemTime(at + 599_998)
+        assert.strictEqual((await send("late 1", true)).id, id)
+        vi.setSystemTime(at + 599_999)
+        assert.notStrictEqual((await send("late 1", true)).id, id)
+      } finally {
+        vi.useRealTimers()
+      }
+    }))
+
+  it("is one run for the same input behind the same response, also at the same time and later", () =>
+    shopOn.ephemeral(async (troupe) => {
+      const client = clientOf(troupe)
+      const first = await client.responses.create({ model, input: "root-c" })
+      const send = (input: string) =>
+        client.responses.create({ model, input, previous_response_id: first.id })
+      const same = await Promise.all([1, 2, 3].map(() => send("again")))
+      assert.strictEqual(new Set(same.map(({ id }) => id)).size, 1)
+      await send("in its place")
+      vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 })
+      try {
+        assert.strictEqual((await send("again")).id, same[0]?.id)
+      } finally {
+        vi.useRealTimers()
+      }
+    }))
+})

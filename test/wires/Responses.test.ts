@@ -3,7 +3,7 @@ import { generateText, streamText } from "ai"
 import { createOpenAI } from "@ai-sdk/openai"
 import { Agent, hostedMcpTool, OpenAIProvider, Runner, setTracingDisabled } from "@openai/agents"
 import OpenAI, { APIError } from "openai"
-import { afterAll, assert, beforeAll, describe, it, vi } from "vitest"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import type { Shop, Who } from "./WireScene.ts"
 import { held, picture, prompts, ran, shop, tokens } from "./WireScene.ts"
 
@@ -298,45 +298,6 @@ describe("a client of the Responses API", () => {
     assert.strictEqual((await troupe.runs({ limit: 500 })).length, before + 1)
     const again = await clientOf("ada").responses.create({ model, input: "look 1008" })
     assert.notStrictEqual(again.id, response.id)
-  })
-
-  it("is one run for ten minutes where the client says that it sends it again", async () => {
-    const client = clientOf("ada", { maxRetries: 0 })
-    const send = (input: string, isRetry: boolean) =>
-      client.responses.create(
-        { model, input },
-        isRetry ? { headers: { "x-stainless-retry-count": "1" } } : {}
-      )
-    const at = Math.ceil(Date.now() / 600_000) * 600_000
-    try {
-      vi.useFakeTimers({ toFake: ["Date"], now: at - 1 })
-      const { id } = await send("late 1", false)
-      vi.setSystemTime(at + 1)
-      assert.strictEqual((await send("late 1", true)).id, id)
-      assert.notStrictEqual((await send("late 2", true)).id, id)
-      vi.setSystemTime(at + 599_998)
-      assert.strictEqual((await send("late 1", true)).id, id)
-      vi.setSystemTime(at + 599_999)
-      assert.notStrictEqual((await send("late 1", true)).id, id)
-    } finally {
-      vi.useRealTimers()
-    }
-  })
-
-  it("is one run for the same input behind the same response, also at the same time and later", async () => {
-    const client = clientOf("ada", { maxRetries: 0 })
-    const first = await client.responses.create({ model, input: "root-c" })
-    const send = (input: string) =>
-      client.responses.create({ model, input, previous_response_id: first.id })
-    const same = await Promise.all([1, 2, 3].map(() => send("again")))
-    assert.strictEqual(new Set(same.map(({ id }) => id)).size, 1)
-    await send("in its place")
-    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 })
-    try {
-      assert.strictEqual((await send("again")).id, same[0]?.id)
-    } finally {
-      vi.useRealTimers()
-    }
   })
 
   it("takes pictures, and no address of one", async () => {
