@@ -9,6 +9,7 @@ import { rightRefusal } from "../../src/principal/Rights.ts"
 import { After } from "../../src/operation/Page.ts"
 import { defined } from "../../src/value/PlainObject.ts"
 import { operations } from "../service/ServiceOperations.ts"
+import { eventsOf, pageWith } from "./KnownEvents.ts"
 import { administration } from "./AdminRoutes.ts"
 import { apiLine, jsonFile } from "./ApiLine.ts"
 import { covering } from "./CoverageRoutes.ts"
@@ -27,15 +28,15 @@ import { addressOf } from "./ProviderRoutes.ts"
 import { questions } from "./QuestionRoutes.ts"
 import { governing } from "./GovernRoutes.ts"
 import { repairs } from "./RepairRoutes.ts"
-import { runPage, runsPage } from "./RunPages.ts"
+import { isOver, runPage, runsPage } from "./RunPages.ts"
 import * as Sessions from "./Sessions.ts"
 import type { Asked, Page, Surface } from "./SignedPages.ts"
 import {
   decoded,
-  eventsOf,
   fieldsOf,
   followedPage,
   html,
+  isFollowed,
   nothingHere,
   pageAt,
   pathOf,
@@ -81,9 +82,15 @@ const run = followedPage(
   Effect.fnUntraced(function* (asked: Asked) {
     const id = yield* runId(asked)
     const { after } = yield* decoded(AfterEvent, queryOf(asked, ["after"]), nothingHere)
-    const summary = yield* perform(operations.run, { id }, asked)
-    const { items, next_after } = yield* eventsOf(asked, { id, ...defined({ after }) })
-    return runPage(asked.view, summary, items, next_after !== undefined)
+    const run = yield* perform(operations.run, { id }, asked)
+    const newest = pageWith(Math.max(0, run.length - 1))
+    const first = after ?? (isOver(run) ? -1 : newest)
+    let found = yield* eventsOf(asked, { id, after: first })
+    // Who follows the newest events is given the next page of them when the one before is full.
+    if (found.next_after !== undefined && first < newest && isFollowed(asked)) {
+      found = yield* eventsOf(asked, { id, after: newest })
+    }
+    return runPage(asked.view, run, found.items, found.next_after !== undefined)
   })
 )
 

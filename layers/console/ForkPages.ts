@@ -6,6 +6,8 @@ import type { ComparedDeed } from "../../src/replay/ComparedDeeds.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import { stepKey } from "../../src/value/Ids.ts"
 import { cutText } from "../../src/value/CutText.ts"
+import type { KnownEvents } from "./KnownEvents.ts"
+import { eventAddress } from "./KnownEvents.ts"
 import { apiPart } from "./ApiLine.ts"
 import { eventGist } from "./EventGist.ts"
 import type { Child, Html } from "./Html.ts"
@@ -146,12 +148,12 @@ export const forkPage = (
   )
 }
 
-/** A run beside another one, with their first events. */
+/** A run beside another one, with their events. */
 export interface Comparison {
   readonly run: RunSummary
   readonly compared: OutputOf<typeof RunOperations.comparison>
-  readonly before: ReadonlyArray<JournalEntry>
-  readonly after: ReadonlyArray<JournalEntry>
+  readonly before: KnownEvents
+  readonly after: KnownEvents
   /** What asks the API for it. */
   readonly line: string
 }
@@ -164,24 +166,16 @@ const words: Readonly<Record<ComparedDeed["how"], readonly [kind: string, word: 
 }
 
 /** The words of the event of a deed, which lead to it. */
-const cell = (
-  view: View,
-  run: string,
-  entries: ReadonlyMap<number, JournalEntry>,
-  seq: number | undefined
-): Child => {
+const cell = (view: View, run: string, events: KnownEvents, seq: number | undefined): Child => {
   if (seq === undefined) return "–"
-  const entry = entries.get(seq)
+  const entry = events.entries.find((each) => each.seq === seq)
   const gist = entry === undefined ? "" : eventGist(entry)
   return element(
     "a",
-    { href: `${view.path}/runs/${run}#event-${seq}` },
+    { href: eventAddress(`${view.path}/runs/${run}`, seq, events) },
     cutText(gist || `event ${seq}`, 240)
   )
 }
-
-const bySeq = (entries: ReadonlyArray<JournalEntry>): ReadonlyMap<number, JournalEntry> =>
-  new Map(entries.map((entry) => [entry.seq, entry]))
 
 const isOver = ({ status }: RunSummary): boolean =>
   status === "complete" || status === "failed" || status === "cancelled"
@@ -217,7 +211,6 @@ const changes = ({ run: { forked } }: Comparison): Child => {
 const deedRow = (
   view: View,
   comparison: Comparison,
-  places: Record<"before" | "after", ReadonlyMap<number, JournalEntry>>,
   { after_seq, before_seq, deed, how }: ComparedDeed,
   isFirst: boolean
 ): Html => {
@@ -233,8 +226,8 @@ const deedRow = (
       element("span", { class: `tag ${kind}` }, word),
       isFirst && element("span", { class: "tag wait" }, "first difference")
     ),
-    element("td", { class: "wide" }, cell(view, compared.of, places.before, before_seq)),
-    element("td", { class: "wide" }, cell(view, run.id, places.after, after_seq))
+    element("td", { class: "wide" }, cell(view, compared.of, comparison.before, before_seq)),
+    element("td", { class: "wide" }, cell(view, run.id, comparison.after, after_seq))
   )
 }
 
@@ -244,14 +237,13 @@ const followingOf = (view: View, { after, run }: Comparison) =>
     ? undefined
     : {
         page: `${view.path}/runs/${run.id}/comparison`,
-        news: `${view.path}/live?run=${run.id}&after=${after.at(-1)?.seq ?? -1}`
+        news: `${view.path}/live?run=${run.id}&after=${after.entries.at(-1)?.seq ?? -1}`
       }
 
 /** What the two did, in order. */
 export const comparisonPage = (view: View, comparison: Comparison): Html => {
   const { compared, line, run } = comparison
   const first = firstOther(comparison)
-  const places = { before: bySeq(comparison.before), after: bySeq(comparison.after) }
   return page(
     view,
     {
@@ -273,7 +265,7 @@ export const comparisonPage = (view: View, comparison: Comparison): Html => {
       ? emptyList("Neither has done anything yet.", "What they do stands here, in order.")
       : table(
           ["What", "Is", "Before", "This run"],
-          compared.items.map((deed, at) => deedRow(view, comparison, places, deed, at === first))
+          compared.items.map((deed, at) => deedRow(view, comparison, deed, at === first))
         ),
     compared.is_cut &&
       element("p", { class: "quiet" }, "There is more than a page has: the events have all of it."),

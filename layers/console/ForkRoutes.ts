@@ -8,6 +8,7 @@ import { InvalidInput } from "../../src/schema/InvalidInput.ts"
 import { readJson } from "../../src/value/BoundedJson.ts"
 import { defined } from "../../src/value/PlainObject.ts"
 import { operations } from "../service/ServiceOperations.ts"
+import { knownEvents } from "./KnownEvents.ts"
 import { apiLine } from "./ApiLine.ts"
 import { comparisonPage, forkPage } from "./ForkPages.ts"
 import type { Rejected } from "./Shell.ts"
@@ -16,7 +17,6 @@ import {
   againWith,
   decoded,
   doneOr,
-  events_max,
   nothingHere,
   perform,
   queryOf,
@@ -26,9 +26,6 @@ import {
 } from "./SignedPages.ts"
 
 type Id = InputOf<typeof RunOperations.get>["id"]
-
-const eventsOf = (asked: Asked, id: Id) =>
-  Effect.map(perform(operations.runEvents, { id, limit: events_max }, asked), ({ items }) => items)
 
 const formWith = Effect.fnUntraced(function* (asked: Asked, id: Id, rejected?: Rejected) {
   const { step = "0/1" } = yield* decoded(
@@ -40,7 +37,8 @@ const formWith = Effect.fnUntraced(function* (asked: Asked, id: Id, rejected?: R
   const key =
     rejected?.typed["idempotency_key"] ??
     (yield* SecureRandom.SecureRandom.use((random) => random.uuidV4()))
-  return forkPage(asked.view, run, yield* eventsOf(asked, id), { key, step }, rejected)
+  const { entries } = yield* knownEvents(asked, id)
+  return forkPage(asked.view, run, entries, { key, step }, rejected)
 })
 
 const forkForm = signedPage((asked) => Effect.flatMap(runId(asked), (id) => formWith(asked, id)))
@@ -102,8 +100,8 @@ const comparison = signedPage(
     return comparisonPage(asked.view, {
       run,
       compared,
-      before: yield* eventsOf(asked, compared.of),
-      after: yield* eventsOf(asked, id),
+      before: yield* knownEvents(asked, compared.of, "first"),
+      after: yield* knownEvents(asked, id, "first"),
       line: apiLine(asked, RunOperations.comparison, input)
     })
   })

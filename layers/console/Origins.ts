@@ -3,6 +3,7 @@
  * remembered. That it stands there is all that is known; a value that stands nowhere is said to.
  */
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
+import type { KnownEvents } from "./KnownEvents.ts"
 import type { CallId } from "../../src/value/Ids.ts"
 import { callId } from "../../src/value/Ids.ts"
 import { memoised } from "../../src/value/Memoised.ts"
@@ -25,6 +26,8 @@ export interface Origin {
   readonly path: string
   /** The most telling first; empty = it stands in none. */
   readonly found: ReadonlyArray<Pick<Told, "seq" | "what">>
+  /** Whether all of the run before the question was looked at. */
+  readonly isWhole: boolean
 }
 
 /** A shorter value stands in too many texts to say anything, and a longer one takes too long to look for. */
@@ -80,11 +83,18 @@ const numbersOf = memoised(
     new Set(Array.from(text.matchAll(/-?\d+(?:\.\d+)?/g), ([number]) => Number(number)))
 )
 
+/** Whether the event tells of the call, from its question on. */
+const isOf = (call: CallId, { event }: JournalEntry): boolean =>
+  "call" in event && event.call === call && event._tag !== "FrameOpened"
+
 /** All texts of the run before the question, those that nobody but a model wrote last. */
-const toldBefore = (entries: ReadonlyArray<JournalEntry>, call: CallId): ReadonlyArray<Told> => {
+const toldBefore = ({ entries, isWhole }: KnownEvents, call: CallId) => {
+  const isKnown = entries.some((entry) => isOf(call, entry))
   const tools = new Map<CallId, string>()
   const all: Array<Told> = []
   let left = units_max
+  let isCut = !isWhole
+  let last = -1
   for (const entry of entries) {
     const { event } = entry
     if (event._tag === "ModelTurned") {
@@ -92,17 +102,21 @@ const toldBefore = (entries: ReadonlyArray<JournalEntry>, call: CallId): Readonl
         tools.set(callId(event.frame, event.step, place), name)
       )
     }
-    if ("call" in event && event.call === call && event._tag !== "FrameOpened") break
+    // Where the question is among those that are left out, what is behind them came after it.
+    if (isOf(call, entry) || (!isKnown && entry.seq > last + 1)) break
+    last = entry.seq
     for (const each of told(entry, tools)) {
       const text = each.text.slice(0, Math.min(left, text_units_max)).toLowerCase()
+      isCut ||= text.length < each.text.length
       left -= text.length
       all.push({ ...each, text })
     }
   }
-  return [
+  const texts = [
     ...all.filter(({ isModels }) => isModels !== true),
     ...all.filter(({ isModels }) => isModels === true)
   ]
+  return { texts, isCut }
 }
 
 const isWordPart = (character: string | undefined): boolean =>
@@ -141,8 +155,8 @@ const leavesOf = (
 }
 
 /** Gives the origins of the values of an argument, as far as they say something: of one argument after the other, up to the bound. */
-export const originsIn = (entries: ReadonlyArray<JournalEntry>, call: CallId) => {
-  const all = toldBefore(entries, call)
+export const originsIn = (events: KnownEvents, call: CallId) => {
+  const { isCut, texts } = toldBefore(events, call)
   let left = values_max
   return (argument: unknown): ReadonlyArray<Origin> => {
     const leaves = leavesOf(argument)
@@ -154,7 +168,8 @@ export const originsIn = (entries: ReadonlyArray<JournalEntry>, call: CallId) =>
     left -= leaves.length
     return leaves.map(([path, leaf]) => ({
       path,
-      found: all.filter(isIn(leaf)).slice(0, found_max)
+      found: texts.filter(isIn(leaf)).slice(0, found_max),
+      isWhole: !isCut
     }))
   }
 }

@@ -1,7 +1,8 @@
 /** The inbox, and one question in it: what will happen, why it is asked, exactly what will run, and who may decide. */
 import type { Approval } from "../../src/approval/Approval.ts"
 import { approverRefusal } from "../../src/principal/Rights.ts"
-import type { JournalEntry } from "../../src/run/RunEvent.ts"
+import type { KnownEvents } from "./KnownEvents.ts"
+import { eventAddress } from "./KnownEvents.ts"
 import { causalChain } from "./CausalChain.ts"
 import { apiPart } from "./ApiLine.ts"
 import type { ArgumentEditor } from "./ArgumentForm.ts"
@@ -121,25 +122,29 @@ export const inboxPage = (view: View, questions: Questions): Html =>
   )
 
 /** Where a value came from, each with the event that has it. */
-const originLine = (run: string, { found, path }: Origin): Html =>
+const originLine = (at: Traced["at"], { found, isWhole, path }: Origin): Html =>
   element(
     "p",
     { class: "small quiet" },
     path !== "" && `${path.slice(1)}: `,
     found.length === 0
-      ? element("span", { class: "tag wait" }, "not found in the run: the model's own")
+      ? element(
+          "span",
+          { class: "tag wait" },
+          isWhole ? "not found in the run: the model's own" : "not found in a part of the run"
+        )
       : [
           "in ",
-          found.map(({ seq, what }, at) => [
-            at > 0 && ", ",
-            element("a", { href: `${run}#event-${seq}` }, what)
+          found.map(({ seq, what }, place) => [
+            place > 0 && ", ",
+            element("a", { href: at(seq) }, what)
           ])
         ]
   )
 
-/** What says where the values of an argument came from, and the page of the run with its events. */
+/** What says where the values of an argument came from, and the addresses of the run's events. */
 interface Traced {
-  readonly run: string
+  readonly at: (seq: number) => string
   readonly origins: (argument: unknown) => ReadonlyArray<Origin>
 }
 
@@ -152,7 +157,7 @@ const argumentRow = ([name, value]: readonly [string, unknown], traced: Traced |
       "td",
       {},
       typeof value === "string" ? `“${value}”` : element("code", {}, jsonText(value)),
-      traced?.origins(value).map((origin) => originLine(traced.run, origin))
+      traced?.origins(value).map((origin) => originLine(traced.at, origin))
     )
   )
 
@@ -369,8 +374,8 @@ export const changePage = (
 /** A question, and what its page has beside it. */
 export interface Question {
   readonly approval: Approval
-  /** The first events of its run, for why it is asked. */
-  readonly entries: ReadonlyArray<JournalEntry>
+  /** The events of its run, for why it is asked. */
+  readonly events: KnownEvents
   /** What changes its arguments. Absent = nothing does, or a page has no room for them. */
   readonly editor?: ArgumentEditor
   readonly rejected?: Rejected
@@ -380,8 +385,9 @@ export interface Question {
 export const questionPage = (
   view: View,
   questions: Questions,
-  { approval, editor, entries, rejected }: Question
+  { approval, editor, events, rejected }: Question
 ): Html => {
+  const { entries } = events
   const { arguments: args, call, id, payload } = approval
   // What follows the page keeps the form that was asked for.
   const asJson = editor?.parts === undefined && editor?.other !== undefined ? "?as=json" : ""
@@ -425,8 +431,8 @@ export const questionPage = (
           {},
           element("h3", {}, "Exactly what will run"),
           argumentsOf(args, {
-            run: `${view.path}/runs/${approval.run_id}`,
-            origins: originsIn(entries, call)
+            at: (seq) => eventAddress(`${view.path}/runs/${approval.run_id}`, seq, events),
+            origins: originsIn(events, call)
           })
         ),
         sentBack(sentBackBefore(entries, approval), args),

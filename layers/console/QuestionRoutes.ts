@@ -9,6 +9,7 @@ import { readJson } from "../../src/value/BoundedJson.ts"
 import { isSameJson } from "../../src/value/Canonical.ts"
 import { defined } from "../../src/value/PlainObject.ts"
 import { operations } from "../service/ServiceOperations.ts"
+import { knownEvents } from "./KnownEvents.ts"
 import { apiLine } from "./ApiLine.ts"
 import { argumentParts, argumentsIn, fieldsIn } from "./ArgumentFields.ts"
 import type { ArgumentEditor } from "./ArgumentForm.ts"
@@ -19,7 +20,6 @@ import type { Asked, Page, Surface } from "./SignedPages.ts"
 import {
   decoded,
   doneOr,
-  eventsOf,
   followedPage,
   html,
   nothingHere,
@@ -73,14 +73,14 @@ const questionWith = Effect.fnUntraced(function* (
   rejected?: Rejected
 ) {
   const questions = yield* followedQuestions(asked)
-  const { items: entries } = yield* eventsOf(asked, { id: approval.run_id })
+  const events = yield* knownEvents(asked, approval.run_id)
   const line = apiLine(asked, { path: `/v1/approvals/${approval.id}` }, {})
   return questionPage(
     asked.view,
     { ...questions, line },
     {
       approval,
-      entries,
+      events,
       ...defined({ editor, rejected })
     }
   )

@@ -10,6 +10,7 @@ import type { MessageId } from "../../src/value/Ids.ts"
 import { CallId } from "../../src/value/Ids.ts"
 import { defined } from "../../src/value/PlainObject.ts"
 import { operations } from "../service/ServiceOperations.ts"
+import { knownEvents } from "./KnownEvents.ts"
 import { followingList, lists } from "./FollowedLists.ts"
 import { letterPage, lettersPage } from "./LetterPages.ts"
 import type { Rejected } from "./Shell.ts"
@@ -18,7 +19,6 @@ import {
   againWith,
   decoded,
   doneOr,
-  events_max,
   followedPage,
   nothingHere,
   page_max,
@@ -48,8 +48,8 @@ const unknownWith = Effect.fnUntraced(function* (
 ) {
   const run = yield* perform(operations.run, { id }, asked)
   const calls = yield* unknownCalls(asked)
-  const { items } = yield* perform(operations.runEvents, { id, limit: events_max }, asked)
-  return unknownOfRunPage(asked.view, calls, run, items, rejected)
+  const { entries } = yield* knownEvents(asked, id)
+  return unknownOfRunPage(asked.view, calls, run, entries, rejected)
 })
 
 const unknownOfRun = signedPage((asked) =>

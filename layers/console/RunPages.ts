@@ -4,6 +4,7 @@ import type { RunSummary } from "../../src/operation/RunSummary.ts"
 import type { JournalEntry } from "../../src/run/RunEvent.ts"
 import { cutText } from "../../src/value/CutText.ts"
 import { stepKey } from "../../src/value/Ids.ts"
+import { events_max } from "./KnownEvents.ts"
 import { apiPart } from "./ApiLine.ts"
 import { bulkLink } from "./BulkPages.ts"
 import { callTable, reasonedCalls } from "./CallReasons.ts"
@@ -203,10 +204,17 @@ const whichEvents = (
 ): Child => {
   const [first, last] = [shown[0]?.seq ?? 0, shown.at(-1)?.seq ?? 0]
   const path = `${view.path}/runs/${id}`
+  const before = Math.max(-1, first - events_max - 1)
   return (
     (isCut || first > 0) && [
       element("p", { class: "quiet" }, `Events ${first} to ${last} of ${length}.`),
-      first > 0 && element("p", {}, element("a", { href: path }, "The first ones")),
+      before > -1 && element("p", {}, element("a", { href: `${path}?after=-1` }, "The first ones")),
+      first > 0 &&
+        element(
+          "p",
+          {},
+          element("a", { href: `${path}?after=${before}`, rel: "prev" }, "The ones before")
+        ),
       nextPage(isCut ? `${path}?after=${last}` : undefined, "The next ones")
     ]
   )
@@ -241,7 +249,7 @@ const waiting = (view: View, { pending_approvals }: RunSummary): Child =>
     )
   )
 
-const isOver = ({ status }: RunSummary): boolean =>
+export const isOver = ({ status }: RunSummary): boolean =>
   status === "complete" || status === "failed" || status === "cancelled"
 
 const cancel = (view: View, run: RunSummary): Child =>
@@ -267,9 +275,14 @@ const forkButton = (view: View, { forked, id }: RunSummary): Child =>
   forked === undefined &&
   element("a", { class: "right", href: `${view.path}/runs/${id}/fork` }, "Fork …")
 
-/** The page follows its run as long as that goes on. */
-const followingOf = (view: View, run: RunSummary, shown: ReadonlyArray<JournalEntry>) => {
-  if (isOver(run) || !may(view, "follow")) return undefined
+/** The page with the newest events follows its run as long as that goes on. */
+const followingOf = (
+  view: View,
+  run: RunSummary,
+  shown: ReadonlyArray<JournalEntry>,
+  isCut: boolean
+) => {
+  if (isCut || isOver(run) || !may(view, "follow")) return undefined
   const [first, last] = [shown[0]?.seq ?? 0, shown.at(-1)?.seq ?? -1]
   return {
     page: `${view.path}/runs/${run.id}${first === 0 ? "" : `?after=${first - 1}`}`,
@@ -291,7 +304,7 @@ export const runPage = (
     {
       title: cutText(run.message, 80) || "Run",
       current: "/runs",
-      follows: followingOf(view, run, shown),
+      follows: followingOf(view, run, shown, isCut),
       aside: [statusTag(run.status), shortId(run.id), forkButton(view, run), cancel(view, run)]
     },
     waiting(view, run),

@@ -9,8 +9,6 @@ import type { InputOf, Operation, OutputOf } from "../../src/operation/Operation
 import * as RunOperations from "../../src/operation/RunOperations.ts"
 import type { Principal } from "../../src/principal/Principal.ts"
 import { rightRefusal } from "../../src/principal/Rights.ts"
-import { defined } from "../../src/value/PlainObject.ts"
-import { operations } from "../service/ServiceOperations.ts"
 import type { Html } from "./Html.ts"
 import { documentOf } from "./Html.ts"
 import type { IdentityProvider } from "./IdentityProvider.ts"
@@ -196,11 +194,15 @@ const signInAt = (
     : `${path}/sign-in`
 }
 
+/** Whether a page that is shown already asks for itself again. */
+export const isFollowed = ({ request }: Pick<Asked, "request">): boolean =>
+  request.headers["hx-request"] !== undefined
+
 /** What follows a page must not find the form to sign in in its place. */
 const signedOut = (surface: Surface, request: HttpServerRequest.HttpServerRequest, path: string) =>
-  request.headers["hx-request"] === undefined
-    ? to(signInAt(surface, request, path))
-    : HttpServerResponse.empty({ status: 401 })
+  isFollowed({ request })
+    ? HttpServerResponse.empty({ status: 401 })
+    : to(signInAt(surface, request, path))
 
 /** How long a page that others may ask for as well waits for them before it is read. */
 const gather_ms = 20
@@ -344,8 +346,7 @@ export const signedPage = <E, R>(
 export const followedPage = <E, R>(answer: (asked: Asked) => Effect.Effect<Html, E, R>) =>
   signed(answer, (surface) => {
     const shared = makeShared(surface)
-    return (asked) =>
-      asked.request.headers["hx-request"] === undefined ? Effect.undefined : shared(asked, answer)
+    return (asked) => (isFollowed(asked) ? shared(asked, answer) : Effect.undefined)
   })
 
 /** Performs an operation as the one who is signed in. */
@@ -399,8 +400,6 @@ export const queryOf = (
 
 /** The rows of a page of a list. */
 export const page_max = 50
-/** The events of a run that its page has, and those that are read for why a call is asked or ran. */
-export const events_max = 500
 
 /** A page of a list as the address of a page of the console asks for it. */
 export const pageQuery = <A extends object, I>(asked: Asked, query: Schema.Codec<A, I>) =>
@@ -418,9 +417,3 @@ export const againWith =
 /** The run that an address names. */
 export const runId = ({ params }: Asked) =>
   Effect.map(decoded(RunOperations.get.params, params, nothingHere), ({ id }) => id)
-
-/** Events of a run, as many as its page has. */
-export const eventsOf = (
-  asked: Asked,
-  { after, id }: Pick<InputOf<typeof RunOperations.events>, "after" | "id">
-) => perform(operations.runEvents, { id, limit: events_max, ...defined({ after }) }, asked)

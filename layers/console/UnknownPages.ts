@@ -166,7 +166,7 @@ const callArticle = (
   )
 }
 
-/** The unknown calls of one run, beside the list. `entries`: its first events, for why each ran. */
+/** The unknown calls of one run, beside the list. `entries`: its events, for why each ran. */
 export const unknownOfRunPage = (
   view: View,
   calls: Calls,

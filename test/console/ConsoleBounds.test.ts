@@ -133,7 +133,7 @@ describe("the console", () => {
   it("leads through all events of a run", async () => {
     const { run } = await asked("many")
     const browser = await olga()
-    const first = await browser.get(`/console/runs/${run}`)
+    const first = await browser.get(`/console/runs/${run}?after=-1`)
     const { length } = await troupe.run(run)
     assert.isAbove(length, events_of_a_page)
     assert.include(first.text, `Events 0 to ${events_of_a_page - 1} of ${length}.`)
@@ -201,7 +201,11 @@ describe("the console", () => {
           questionPage(
             view,
             { items: [] },
-            { approval: { ...approval, ...more }, editor: { json: "{}" }, entries: [] }
+            {
+              approval: { ...approval, ...more },
+              editor: { json: "{}" },
+              events: { entries: [], isWhole: true }
+            }
           )
         ).matchAll(/name="decision" value="(\w+)"/g)
       ].map(([, decision]) => decision)

@@ -35,7 +35,8 @@ const events: ReadonlyArray<object> = [
 ]
 const entries = events.map((event, seq) => ({ seq, at: seq, event })) as ReadonlyArray<JournalEntry>
 
-const origins = originsIn(entries, "0/2.0" as CallId)
+const call = "0/2.0" as CallId
+const origins = originsIn({ entries, isWhole: true }, call)
 const found = (argument: unknown) =>
   origins(argument).map(({ found: all, path }) => [
     path,
@@ -74,6 +75,28 @@ describe("the origin of a value", () => {
     assert.lengthOf(origins(Array.from({ length: 200 }, (_, at) => `value-${at}`)), 50)
   })
 
+  it("is not said to be the model's own where a part of the run was not looked at", () => {
+    const of = (events: ReadonlyArray<JournalEntry>, isWhole: boolean) =>
+      originsIn({ entries: events, isWhole }, call)("zz-9")[0]?.isWhole
+    assert.isTrue(of(entries, true))
+    assert.isFalse(of(entries, false))
+    const [accepted] = entries
+    const message = `${"a".repeat(200_000)} zz-9`
+    const long = { ...accepted, event: { ...accepted?.event, message } } as JournalEntry
+    assert.isFalse(of([long], true))
+  })
+
+  it("is not in what came behind the question, which is among the events that were left out", () => {
+    const gap = entries.filter(({ event }) => event._tag !== "ApprovalRequested")
+    const behind = gap.map((entry) =>
+      entry.seq < 7
+        ? entry
+        : ({ ...entry, event: { ...entry.event, call: "0/9.0" } } as JournalEntry)
+    )
+    const [later] = originsIn({ entries: behind, isWhole: false }, call)("later-1")
+    assert.deepStrictEqual(later, { path: "", found: [], isWhole: false })
+  })
+
   it("is looked for in a time that no argument makes long", () => {
     const text = "a".repeat(60_000)
     const result = (_: unknown, at: number) => ({
@@ -82,7 +105,8 @@ describe("the origin of a value", () => {
       outcome: { _tag: "Value", json: JSON.stringify(text) }
     })
     const long = Array.from({ length: 10 }, result).map((event, seq) => ({ seq, at: 0, event }))
-    const of = originsIn(long as unknown as ReadonlyArray<JournalEntry>, "0/99.0" as CallId)
+    const entries = long as unknown as ReadonlyArray<JournalEntry>
+    const of = originsIn({ entries, isWhole: true }, "0/99.0" as CallId)
     const began = performance.now()
     const lengths = [1_000, 1_001].flatMap((units) =>
       Array.from({ length: 150 }, () => "a".repeat(units))
