@@ -13,6 +13,7 @@ import { TaskStore } from "../../services/TaskStore.ts"
 import type { Approval } from "../../src/approval/Approval.ts"
 import { ApprovalExpired, ApprovalNotFound, ApprovalSettled } from "../../src/approval/Approval.ts"
 import { agentRefusal, isOpenTo, ownPrefix } from "../../src/conversation/CustomerView.ts"
+import type { AgentTask } from "../../src/delivery/AgentTask.ts"
 import { makeProblem } from "../../src/operation/Problem.ts"
 import type { Principal } from "../../src/principal/Principal.ts"
 import { approverRefusal } from "../../src/principal/Rights.ts"
@@ -75,6 +76,13 @@ export const postedOf = ({ id: by, tenant }: Principal, of: unknown) => digestOf
 /** The newest messages that say what was posted. */
 export const postedBefore = ({ tenant }: Principal, digest: string, limit: number) =>
   TaskStore.use((tasks) => tasks.posted(tenant, digest, limit))
+
+/** Whether nothing has come behind a message in its conversation. */
+export const isNewest = ({ conversation, ordinal, tenant }: AgentTask) =>
+  Effect.map(
+    TaskStore.use((tasks) => tasks.newestOrdinal(tenant, conversation)),
+    (newest) => newest === ordinal
+  )
 
 /** The newest message of a conversation that the principal may follow; undefined = it has none. */
 export const newestTask = Effect.fnUntraced(function* (

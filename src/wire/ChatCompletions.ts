@@ -26,6 +26,9 @@ const finishes: Readonly<Record<string, string>> = {
   refusal: "content_filter"
 }
 
+/** The answer to a message behind one that waits. */
+export const queued = "This waits for a person's answer to an earlier question."
+
 export class ChatCompletions {
   readonly #options: Options
   readonly #usage = { prompt: 0, completion: 0 }
@@ -114,13 +117,8 @@ export class ChatCompletions {
         return []
       }
       case "Queued":
-        return this.#pause("This waits for a person's answer to an earlier question.")
       case "Parked":
-        return this.#pause(
-          this.#questions.length === 0
-            ? "This waits for a person."
-            : `This waits for a person: ${this.#questions.join("; ")}.`
-        )
+        return this.#say(this.textAt(step).slice(this.#text.length))
       case "Ended":
         return this.#ended(step)
       default:
@@ -128,8 +126,23 @@ export class ChatCompletions {
     }
   }
 
+  /** The whole text so far. */
+  get text(): string {
+    return this.#text
+  }
+
+  /** The whole text of an answer that ends where the run waits. */
+  textAt({ _tag }: Pick<Extract<RunStep, { _tag: "Parked" | "Queued" }>, "_tag">): string {
+    const asked = this.#questions.length === 0 ? "" : `: ${this.#questions.join("; ")}`
+    return this.#with(_tag === "Queued" ? queued : `This waits for a person${asked}.`)
+  }
+
+  #with(sentence: string): string {
+    return this.#text === "" ? sentence : `${this.#text}\n\n${sentence}`
+  }
+
   #pause(sentence: string): ReadonlyArray<Members> {
-    return this.#say(this.#text === "" ? sentence : `\n\n${sentence}`)
+    return this.#say(this.#with(sentence).slice(this.#text.length))
   }
 
   #ended({ finish, reason, status, text, unsaid }: Extract<RunStep, { _tag: "Ended" }>) {

@@ -324,11 +324,43 @@ const chat_body = {
   )
 } as const
 
+/** What a person or the agent said before. */
+interface ChatTurn extends Said {
+  readonly role: "user" | "assistant"
+}
+
+/**
+ * What was said before, a person's message and its answer in turn; texts of the system do not count. Undefined = there is something else,
+ * which was never said here.
+ */
+const historyIn = (messages: ReadonlyArray<unknown>): ReadonlyArray<ChatTurn> | undefined => {
+  const turns: Array<ChatTurn> = []
+  for (const message of messages) {
+    if (!isPart(message)) return undefined
+    const { content, role, tool_calls: calls } = message
+    if (role === "system" || role === "developer") continue
+    const said = Result.getOrUndefined(saidIn(content))
+    const next = turns.length % 2 === 0 ? "user" : "assistant"
+    if (role !== next || said === undefined || calls != null) return undefined
+    turns.push({ role: next, ...said })
+  }
+  return turns.length % 2 === 0 ? turns : undefined
+}
+
+/** A message with what was said before it. Absent = that is none that anybody here could have said. */
+export interface ChatRequest extends Pick<
+  ModelRequest,
+  "chat" | "hasUsage" | "ignored" | "isStreamed" | "model"
+> {
+  readonly said: Said
+  readonly history?: ReadonlyArray<ChatTurn>
+}
+
 /** Reads the body of a chat completion. `named`: the conversation that a header names. */
 export const chatRequestOf = (
   given: Readonly<Record<string, unknown>>,
   named: string | undefined
-): Result.Result<ModelRequest, WrongMember> =>
+): Result.Result<ChatRequest, WrongMember> =>
   Result.gen(function* () {
     const {
       messages,
@@ -350,10 +382,12 @@ export const chatRequestOf = (
     const said = yield* saidIn(content, "messages", last, "content")
     return {
       model,
-      ...defined({ chat: metadata?.conversation ?? named }),
-      asked: { _tag: "Said", ...said } as const,
+      ...defined({
+        chat: metadata?.conversation ?? named,
+        history: historyIn(messages.slice(0, last))
+      }),
+      said,
       isStreamed: stream === true,
-      isBackground: false,
       hasUsage: stream !== true || options?.include_usage === true,
       ignored: ignoredIn(given, Object.keys(chat_body))
     }
