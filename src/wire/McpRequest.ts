@@ -18,7 +18,7 @@ const mcp_versions = [newest, ...older] as const
 const tasks_extension = "io.modelcontextprotocol/tasks"
 
 /** What a client declares with a request of the newest revision. Older ones say it once, in a session, which nobody keeps here. */
-interface McpClient {
+export interface McpClient {
   /** It takes the handle of a task for the result of a call. */
   readonly hasTasks: boolean
   /** It opens pages for its user. */
