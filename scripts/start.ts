@@ -65,7 +65,7 @@ const banner = Effect.fnUntraced(function* (
     `  token           ${isNew ? `${token}   (shown this once; kept in ${file})` : `in ${file}`}`
   )
   yield* say(`  console         ${url}${console_path}   (signs in once, within an hour)`)
-  yield* say(`  wires           ${url}/wires   (clients of other systems: layers/http/README.md)`)
+  yield* say(`  wires           ${url}/wires/mcp, ${url}/wires/v1 and more: layers/http/README.md`)
   yield* say(`  model           ${model}`)
   if (model_ignored) {
     yield* say(
@@ -277,6 +277,10 @@ const main = Effect.fnUntraced(function* (flags: Flags) {
       console: true,
       settings: { wires: wire_names }
     },
+    // Where a question is decided. Of a port that is chosen at the start nobody knows it yet.
+    ...(port > 0 && {
+      approval_url: Environment.reachableUrl(`http://${host}:${port}/console/inbox/{id}`)
+    }),
     customer_agents: [spectral_name]
   }).pipe(Layer.provide(relayConfig))
   const context = yield* Effect.mapError(Layer.build(app), (error) =>

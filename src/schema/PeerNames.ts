@@ -293,6 +293,7 @@ const cureOf = (name: string, known: ReadonlyArray<string>): string | undefined 
 
 /** What is said of a member that is none of the known ones: its name here, one that is near, or at most 20 of the known. */
 export const unknownMember = (name: string, known: ReadonlyArray<string>): string => {
-  const meant = known.includes("idempotency_key") ? message_members : known
+  const isMessage = ["text", "idempotency_key"].every((member) => known.includes(member))
+  const meant = isMessage ? message_members : known
   return cureOf(name, known) ?? `${excess_message}.${suggestNames(truncateUnits(name, 64), meant)}`
 }

@@ -50,7 +50,7 @@ const membersOf = ({ created_at, id }: AgentTask, come: McpCome): object => {
   return {
     taskId: id,
     status: stateOf(come),
-    ...(waiting.length > 0 && { statusMessage: waiting.join("\n") }),
+    ...(waiting.length > 0 && { statusMessage: `Waits for people: ${waiting.join("\n")}` }),
     createdAt: timeOf(created_at),
     lastUpdatedAt: timeOf(Math.max(created_at, at)),
     ttlMs: null,

@@ -289,14 +289,20 @@ describe("a client of MCP", () => {
       ["ask_clerk", { message, context: { tenant: "other" } }, "context"],
       ["ask_clerk", { message, answer_schema: {} }, "answer_schema"],
       ["ask_clerk", { message, parts: [] }, "parts"],
-      ["ask_clerk", { message, by: "olga" }, "by"],
+      [
+        "ask_clerk",
+        { message, by: "olga" },
+        "by: there is no such member. There is: message, conversation, idempotency_key, wait_s."
+      ],
       ["ask_clerk", { message: "x".repeat(1_000_001) }, "1000000 bytes"],
       ["run_result", {}, "run"],
       ["run_result", { run: "1" }, "run"],
       ["run_result", { run: crypto.randomUUID(), decision: "approve" }, "decision"]
     ]
     for (const [name, input, word] of refusals) {
-      assert.include(await refusalOf("ada", name, input), word)
+      const refusal = await refusalOf("ada", name, input)
+      assert.include(refusal, word)
+      assert.notMatch(refusal, /\.\.$/)
     }
     assert.strictEqual(await runsNow(), before)
   })

@@ -97,7 +97,9 @@ const argumentsOf = <A, I>(schema: Schema.Codec<A, I>, { params }: McpRequest) =
     ({ issue }) => {
       const [first] = schemaIssues(issue)
       const place = first?.path.join(".")
-      return failed(`${place ? `${place}: ` : ""}${first?.message ?? "The arguments are wrong"}.`)
+      return failed(
+        `${place ? `${place}: ` : ""}${(first?.message ?? "The arguments are wrong").replace(/\.*$/, ".")}`
+      )
     }
   )
 
