@@ -1,6 +1,6 @@
 /** Chats of Chat Completions that post their history, on each store: what was said and answered here goes on, and nothing else does. */
 import OpenAI, { APIError } from "openai"
-import { assert, it } from "vitest"
+import { assert, it, vi } from "vitest"
 import type { Shop, Who } from "./WireScene.ts"
 import { prompts, shopOn, store_names, tokens } from "./WireScene.ts"
 
@@ -191,4 +191,48 @@ it("a history of 10,000 messages and nearly 16 MB is taken, and a larger one is 
     )
     assert.instanceOf(tooLong, APIError)
     assert.strictEqual((tooLong as APIError).status, 413)
+  }))
+
+it.each(store_names)("the first words of a chat that is gone begin another one (%s)", (store) =>
+  shopOn[store](async (troupe) => {
+    const post = posting(troupe)
+    const carl = { who: "carl" } as const
+    const { conversation } = await post([user("seven")], carl)
+    const { status } = await fetch(`${troupe.url}/v1/conversations/${conversation}`, {
+      method: "DELETE",
+      headers: { authorization: `Bearer ${tokens.carl}` }
+    })
+    assert.strictEqual(status, 204)
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 })
+    try {
+      assert.notStrictEqual((await post([user("seven")], carl)).conversation, conversation)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+)
+
+it.each(store_names)("what is sent again is shown to who may still see it (%s)", (store) =>
+  shopOn[store](async (troupe) => {
+    const post = posting(troupe)
+    const asked = [user("What do you know?")]
+    await post(asked, { who: "carlAtWork", model: "expert" })
+    const again = post(asked, { who: "carl", model: "expert", retry: true })
+    const refused = await again.catch((error: unknown) => error)
+    assert.instanceOf(refused, APIError)
+    assert.strictEqual((refused as APIError).status, 403)
+  })
+)
+
+it("a message in place of one that waits is refused for now, and may be sent again", () =>
+  shopOn.ephemeral(async (troupe) => {
+    const post = posting(troupe)
+    const { messages, say } = chatting(post)
+    await say("one")
+    const before = [...messages]
+    await say("refund 5")
+    const refused = await post([...before, user("refund 6")]).catch((error: unknown) => error)
+    assert.instanceOf(refused, APIError)
+    const { headers, status } = refused as APIError
+    assert.deepStrictEqual([status, headers?.get("x-should-retry")], [409, null])
   }))

@@ -7,12 +7,14 @@ import { agent, tool } from "troupe"
 import { start } from "troupe/embed"
 import { call, calls, scripted, text } from "troupe/testing"
 import { wire_names } from "../../layers/http/boundary/HttpSettings.ts"
+import { either } from "../Long.ts"
 
 export const tokens = {
   olga: `token-olga-${"o".repeat(24)}`,
   ada: `token-ada-${"a".repeat(24)}`,
   vera: `token-vera-${"v".repeat(24)}`,
   carl: `token-carl-${"c".repeat(24)}`,
+  carlAtWork: `token-carl-at-work-${"c".repeat(24)}`,
   cora: `token-cora-${"c".repeat(24)}`,
   otto: `token-otto-${"t".repeat(24)}`
 } as const
@@ -24,6 +26,7 @@ const people = {
   ada: { id: "ada", tenant: "default", roles: ["operator"] },
   vera: { id: "vera", tenant: "default", roles: ["viewer"] },
   carl: { id: "carl", tenant: "default", roles: ["customer"] },
+  carlAtWork: { id: "carl", tenant: "default", roles: ["operator"] },
   cora: { id: "cora", tenant: "default", roles: ["customer"] },
   otto: { id: "otto", tenant: "other", roles: ["operator", "approver"] }
 } as const satisfies Record<Who, unknown>
@@ -184,4 +187,4 @@ export const shopOn = {
   }
 } as const
 
-export const store_names = ["ephemeral", "PGlite"] as const
+export const store_names = (["ephemeral", "PGlite"] as const).slice(0, either(1, 2))

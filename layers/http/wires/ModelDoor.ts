@@ -7,6 +7,7 @@ import { makeProblem } from "../../../src/operation/Problem.ts"
 import type { Problem } from "../../../src/operation/Problem.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import { AgentName } from "../../../src/value/Ids.ts"
+import { followable } from "../../service/CustomerRules.ts"
 import {
   agentsFor,
   conversationOf,
@@ -37,8 +38,8 @@ export const refused = (problem: Problem): HttpServerResponse.HttpServerResponse
     code: type.slice(type.lastIndexOf(":") + 1)
   }
   const response = HttpServerResponse.jsonUnsafe({ error }, { status })
-  // Clients send a refused request again by themselves, a conflict too, unless they are told not to.
-  return status < 500 && status !== 429
+  // Clients send a refused request again by themselves, a conflict too, unless they are told not to: only what is at work ends soon.
+  return status < 500 && status !== 429 && error.code !== busy_code
     ? HttpServerResponse.setHeader(response, "x-should-retry", "false")
     : response
 }
@@ -51,6 +52,8 @@ export const afterAcceptance = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
       ? Effect.fail(error)
       : Effect.succeed(HttpServerResponse.setHeader(refused(problem), "x-should-retry", "false"))
   })
+
+const busy_code = "agent-busy"
 
 const noModel = (model: string) =>
   makeProblem(
@@ -96,15 +99,21 @@ export const said = Effect.fnUntraced(function* (
     return { last: last?.id, same: isSame ? last : undefined }
   })
   const { last = "", same } = yield* look
-  if (same !== undefined) return same
+  if (same !== undefined) return yield* followable(same, by)
+  const found = Effect.gen(function* () {
+    const { same } = yield* look
+    return same && (yield* followable(same, by))
+  })
   const send = (idempotency_key: string) => sendTo(by, { ...message, posted, idempotency_key })
+  // The key names the conversation that begins here: never one of before, of which this message was removed.
+  const time = message.conversation === undefined ? String(Math.floor(now / minutes_ms)) : ""
   // Of the same at the same moment one takes the key.
-  const sent = yield* send(yield* keyOf(by, { posted, last })).pipe(
+  const sent = yield* send(yield* keyOf(by, { posted, last, time })).pipe(
     Effect.map(({ created, task }) => (created || isRetry ? task : undefined)),
     Effect.catchTags({
-      IdempotencyConflict: () => Effect.map(look, ({ same }) => same),
+      IdempotencyConflict: () => found,
       AgentBusy: (busy) =>
-        Effect.flatMap(look, ({ same }) => (same ? Effect.succeed(same) : Effect.fail(busy)))
+        Effect.flatMap(found, (task) => (task ? Effect.succeed(task) : Effect.fail(busy)))
     })
   )
   if (sent !== undefined) return sent
