@@ -175,6 +175,8 @@ export const files: ReadonlyArray<string> = [
   "test/tool/ImportedToolkit.test.ts",
   "test/wires/A2a.test.ts",
   "test/wires/A2aProjection.test.ts",
+  "test/wires/ChatHistory.test.ts",
+  "test/wires/Followed.test.ts",
   "test/wires/AgUiProjection.test.ts",
   "test/wires/ResponsesProjection.test.ts",
   "test/wires/UiProjection.test.ts",

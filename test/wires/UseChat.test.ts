@@ -8,6 +8,8 @@ let troupe: Shop
 let dom: JSDOM
 let mount: typeof import("./chatPage.ts").mount
 const names = ["window", "document", "HTMLElement", "Node", "Event"] as const
+/** Those that Node has itself. */
+const own = names.map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)] as const)
 
 beforeAll(async () => {
   troupe = await shop()
@@ -23,7 +25,10 @@ afterAll(async () => {
   // React has work left of the pages that were left.
   await new Promise((resolve) => setTimeout(resolve, 100))
   dom.window.close()
-  for (const name of names) Reflect.deleteProperty(globalThis, name)
+  for (const [name, before] of own) {
+    if (before === undefined) Reflect.deleteProperty(globalThis, name)
+    else Object.defineProperty(globalThis, name, before)
+  }
 })
 
 const seen = async (holds: () => boolean) => {
