@@ -12,6 +12,7 @@ import { apiPart } from "./ApiLine.ts"
 import { eventGist } from "./EventGist.ts"
 import type { Child, Html } from "./Html.ts"
 import { element } from "./Html.ts"
+import { isOver } from "./RunPages.ts"
 import type { Rejected, View } from "./Shell.ts"
 import { emptyList, fact, form, page, rejectedNotice, table } from "./Shell.ts"
 import { shortId } from "./Words.ts"
@@ -176,9 +177,6 @@ const cell = (view: View, run: string, events: KnownEvents, seq: number | undefi
     cutText(gist || `event ${seq}`, 240)
   )
 }
-
-const isOver = ({ status }: RunSummary): boolean =>
-  status === "complete" || status === "failed" || status === "cancelled"
 
 /** The first deed that is not the same; one that the fork may still do does not count. */
 const firstOther = ({ compared: { items }, run }: Comparison): number =>

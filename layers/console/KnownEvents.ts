@@ -59,8 +59,7 @@ const isFull = (count: number, reads: number): boolean =>
 export const pageWith = (seq: number): number => seq - (seq % events_max) - 1
 
 /** The address of an event on the page of its run. `path`: the run's. */
-export const eventAddress = (
-  path: string,
-  seq: number,
-  { entries }: Pick<KnownEvents, "entries">
-) => `${path}${entries.length > events_max ? `?after=${pageWith(seq)}` : ""}#event-${seq}`
+export const eventAddress = (path: string, seq: number, { entries, isWhole }: KnownEvents) =>
+  isWhole && entries.length <= events_max
+    ? `${path}#event-${seq}`
+    : `${path}?after=${pageWith(seq)}#event-${seq}`
