@@ -4,6 +4,8 @@ import { agent, tool } from "troupe"
 import { start } from "troupe/embed"
 import { call, calls, scripted, text } from "troupe/testing"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import type { KnownEvents } from "../../layers/console/KnownEvents.ts"
+import { eventAddress } from "../../layers/console/KnownEvents.ts"
 import type { ApprovalId } from "../../src/value/Ids.ts"
 import { RunId } from "../../src/value/Ids.ts"
 import { anna, http, signedIn } from "./ConsoleScene.ts"
@@ -35,6 +37,12 @@ const pay = tool(
 
 const range = (first: number, end: number) =>
   Array.from({ length: end - first }, (_, at) => first + at)
+
+it("an event of a run that was read in part is led to on its own page", () => {
+  const entries: KnownEvents["entries"] = []
+  assert.strictEqual(eventAddress("/r", 3, { entries, isWhole: true }), "/r#event-3")
+  assert.strictEqual(eventAddress("/r", 3, { entries, isWhole: false }), "/r?after=-1#event-3")
+})
 
 describe("a run of more events than a page has", () => {
   let troupe: Awaited<ReturnType<typeof start>>
