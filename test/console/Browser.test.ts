@@ -262,7 +262,8 @@ describe("every page", () => {
         },
         { order: canary, amount: "1", why: "x".repeat(2_000) }
       ),
-    120_000
+    // Some thirty pages, each in two schemes and four widths, beside whatever else a machine does.
+    300_000
   )
 
   inLongBrowser(
@@ -286,7 +287,7 @@ describe("every page", () => {
           await close()
         }
       }),
-    120_000
+    300_000
   )
 
   inBrowser("has all of its menu in reach on a low screen", () =>
