@@ -2,6 +2,7 @@
  * The time range of a query for dead letters: an age (`24h` = the last 24 hours), or two times.
  */
 import { Schema } from "effect"
+import { spelled } from "../value/Bounds.ts"
 import { isExistingTime } from "../value/Times.ts"
 
 const minute_ms = 60_000
@@ -14,9 +15,10 @@ const unit_ms: ReadonlyMap<string, number> = new Map([
 ])
 
 const Age = Schema.String.check(
-  Schema.isPattern(/^[1-9][0-9]{0,3}[mhdw]$/, {
-    description: "a number from 1 to 9999 and a unit (m, h, d or w), for example 24h"
-  })
+  spelled(
+    /^[1-9][0-9]{0,3}[mhdw]$/,
+    "a number from 1 to 9999 and a unit (m, h, d or w), for example 24h"
+  )
 ).annotate({ description: "The last so many minutes, hours, days or weeks: 30m, 24h, 7d, 2w." })
 
 // A time without a zone would be another moment on a machine in another zone.

@@ -3,6 +3,7 @@
  * undone, never overwritten.
  */
 import { Schema } from "effect"
+import { spelled } from "../value/Bounds.ts"
 import { AgentName, CallId, RunId, Tenant } from "../value/Ids.ts"
 
 /** How long a row lives: for one run (`interaction`), for one conversation (`session`), or longer (`persistent`). */
@@ -23,9 +24,7 @@ export type MemoryAuthor = typeof MemoryAuthor.Type
 
 /** The id of a row. */
 export const MemoryId = Schema.String.check(
-  Schema.isPattern(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, {
-    description: "a lower-case UUID"
-  })
+  spelled(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, "a lower-case UUID")
 ).pipe(Schema.brand("MemoryId"))
 export type MemoryId = typeof MemoryId.Type
 

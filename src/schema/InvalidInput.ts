@@ -7,7 +7,7 @@ import type { JsonBounds } from "../value/BoundedJson.ts"
 import { readJsonValue } from "../value/BoundedJson.ts"
 import { defined, isPlainObject } from "../value/PlainObject.ts"
 import { asMeant } from "./EffectDecoder.ts"
-import { misplaced, otherThan, ownerOf } from "./MisplacedValue.ts"
+import { otherThan, ownerOf } from "./MisplacedValue.ts"
 import { unknownMember } from "./PeerNames.ts"
 import { firstSchemaIssue, ValueRefused } from "./SchemaIssues.ts"
 
@@ -63,11 +63,10 @@ const invalid = (
   issue: SchemaIssue.Issue,
   { expected, owner }: Said
 ) => {
-  const { isStray, message = "it is not what is expected", path } = firstSchemaIssue(issue)
-  const problem = (isStray === undefined ? misplaced(value, path, message) : undefined) ?? message
+  const { message = "it is not what is expected", path } = firstSchemaIssue(issue, value)
   return new InvalidInput({
     field: fieldAt(field, path),
-    reason: cutText(expected ?? problem, message_max),
+    reason: cutText(expected ?? message, message_max),
     ...defined({ owner })
   })
 }

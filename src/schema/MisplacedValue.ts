@@ -48,11 +48,16 @@ export const cureOf = (value: unknown): string | undefined => {
   return Result.getOrUndefined(found)
 }
 
-const at = (value: unknown, path: ReadonlyArray<string>): unknown =>
-  path.reduce<unknown>(
-    (inner, name) =>
-      typeof inner === "object" && inner !== null ? Reflect.get(inner, name) : undefined,
-    value
+/** The value at a path; undefined = there is none, or it cannot be read. */
+export const valueAt = (value: unknown, path: ReadonlyArray<string | number>): unknown =>
+  Result.getOrUndefined(
+    Result.try(() =>
+      path.reduce<unknown>(
+        (inner, name) =>
+          typeof inner === "object" && inner !== null ? Reflect.get(inner, name) : undefined,
+        value
+      )
+    )
   )
 
 /** A value in another form than its own, as in a query, whose values are texts. */
@@ -69,15 +74,10 @@ const inOtherForm = (value: unknown, expected: string): string | undefined => {
 
 const article: Readonly<Record<string, string>> = { array: "a list", object: "an object" }
 
-/** The same of the value at a path, where a schema expected a value of a simple kind: `Expected string`. */
-export const misplaced = (
-  value: unknown,
-  path: ReadonlyArray<string>,
-  message: string
-): string | undefined => {
+/** The same where a schema expected a value of a simple kind: `Expected string`. */
+export const misplaced = (found: unknown, message: string): string | undefined => {
   const kind = /^Expected (string|number|boolean|array|object)$/.exec(message)?.[1]
   if (kind === undefined) return undefined
-  const found = Result.getOrUndefined(Result.try(() => at(value, path)))
   const form = inOtherForm(found, kind)
   if (form !== undefined) return form
   if (typeof found === "string" && article[kind] !== undefined)
@@ -100,7 +100,7 @@ export const otherThan = (value: unknown, shape: string | undefined): string | u
 
 /** A kind of thing and its name, as its author knows it. */
 export const ownerOf = (kind: string, value: unknown): string => {
-  const name = Result.getOrUndefined(Result.try(() => at(value, ["name"])))
+  const name = valueAt(value, ["name"])
   return typeof name === "string" && name !== ""
     ? `${kind} ${JSON.stringify(truncateUnits(name, 64))}`
     : kind

@@ -4,6 +4,7 @@
  */
 import { SchemaAST, SchemaIssue, Schema } from "effect"
 import { truncateUnits } from "../value/CutText.ts"
+import { misplaced, valueAt } from "./MisplacedValue.ts"
 import { excess_message, unknownMember } from "./PeerNames.ts"
 
 /** An issue and its place. `path` leads from the value to the place; it is empty if the value itself is wrong. */
@@ -17,11 +18,24 @@ export interface PlacedIssue {
 const membersOf = (ast: SchemaAST.AST): ReadonlyArray<string> =>
   SchemaAST.isObjects(ast) ? ast.propertySignatures.map(({ name }) => String(name)) : []
 
-/** What a check says that has only a description, such as a pattern, which nobody reads. */
+/**
+ * What a check says that has only a description, such as a pattern, which nobody reads. What a schema is annotated with stands at its
+ * last check: where that has words of its own, such as bounds, a description says what the member means, and not what is wrong.
+ */
 const describedCheck: SchemaIssue.CheckHook = (issue) => {
-  const { description } = issue.filter.annotations ?? {}
+  const { description, expected = "" } = issue.filter.annotations ?? {}
+  const isWorded = expected !== "" && !expected.startsWith("a string matching ")
   const said = SchemaIssue.defaultCheckHook(issue)
-  return said ?? (description === undefined ? undefined : `Expected ${description}`)
+  return said ?? (description === undefined || isWorded ? undefined : `Expected ${description}`)
+}
+
+/** The message about the value at a path, with that value if it is a number: a text may be long, or a secret in the wrong place. */
+const messageOf = (value: unknown, path: ReadonlyArray<string | number>, message: string) => {
+  if (!message.startsWith("Expected ")) return message
+  const found = valueAt(value, path)
+  return (
+    misplaced(found, message) ?? (typeof found === "number" ? `${message}; got ${found}` : message)
+  )
 }
 
 const segmentOf = (part: PropertyKey | { readonly key: PropertyKey }): string | number => {
@@ -29,8 +43,11 @@ const segmentOf = (part: PropertyKey | { readonly key: PropertyKey }): string | 
   return typeof key === "number" ? key : String(key)
 }
 
-/** All issues in the order in which the schema found them. */
-export const schemaIssues = (issue: SchemaIssue.Issue): ReadonlyArray<PlacedIssue> => {
+/** All issues in the order in which the schema found them. `value`: what was decoded, for messages that say more of it. */
+export const schemaIssues = (
+  issue: SchemaIssue.Issue,
+  value?: unknown
+): ReadonlyArray<PlacedIssue> => {
   // A leaf does not know its name, and an issue not its leaf: the nth stray member is that of the nth such leaf.
   const strays: Array<ReadonlyArray<string>> = []
   const { issues } = SchemaIssue.makeFormatterStandardSchemaV1({
@@ -45,16 +62,17 @@ export const schemaIssues = (issue: SchemaIssue.Issue): ReadonlyArray<PlacedIssu
     if (message === "Missing key") return { path, message: "it is missing" }
     const known = message === excess_message ? strays.shift() : undefined
     return known === undefined
-      ? { path, message }
+      ? { path, message: messageOf(value, path, message) }
       : { path, message: unknownMember(String(path.at(-1)), known), isStray: true }
   })
 }
 
 /** The first issue, with the segments of its path as texts, for an error that names only one. */
 export const firstSchemaIssue = (
-  issue: SchemaIssue.Issue
+  issue: SchemaIssue.Issue,
+  value?: unknown
 ): Partial<Omit<PlacedIssue, "path">> & { readonly path: ReadonlyArray<string> } => {
-  const [first] = schemaIssues(issue)
+  const [first] = schemaIssues(issue, value)
   return { ...first, path: (first?.path ?? []).map(String) }
 }
 

@@ -22,7 +22,7 @@ const Port = Schema.Struct({
 
 /** A component with an empty direction would receive no calls, or publish no results. */
 const Direction = Schema.Array(Port).check(
-  Schema.isMinLength(1, { description: "at least one port; leave ports out to have the defaults" })
+  Schema.isMinLength(1, { expected: "at least one port; leave ports out to have the defaults" })
 )
 
 const Ports = Schema.Struct({ inputs: Direction, outputs: Direction })

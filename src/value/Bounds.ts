@@ -9,6 +9,10 @@ export const between = (minimum: number, maximum: number) =>
 export const textUpTo = (units_max: number) =>
   Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(units_max))
 
+/** A check that a text is spelled so, and the words for it, whatever a member of this kind is described by. */
+export const spelled = (pattern: RegExp, how: string) =>
+  Schema.isPattern(pattern, { description: how, expected: how })
+
 /** A check that the JSON of a value has at most so many characters. */
 export const jsonUpTo = (units_max: number) =>
   Schema.makeFilter(

@@ -83,7 +83,7 @@ const decoded = <A, I>(
   options = {}
 ): Refused<A> =>
   Result.mapError(Schema.decodeUnknownResult(schema, options)(given), ({ issue }) => {
-    const [first] = schemaIssues(issue)
+    const [first] = schemaIssues(issue, given)
     return wrongParam([...at, ...(first?.path ?? [])], first?.message ?? "Wrong")
   })
 

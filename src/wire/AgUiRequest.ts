@@ -68,7 +68,7 @@ const Body = Schema.Struct({
   messages: Schema.Array(Schema.Unknown),
   tools: Schema.optionalKey(
     Schema.Array(Schema.Unknown).check(
-      Schema.isMaxLength(0, { description: "empty: calls run here, not at the client" })
+      Schema.isMaxLength(0, { expected: "empty: calls run here, not at the client" })
     )
   ),
   resume: Schema.optionalKey(Schema.Array(Schema.Unknown).check(Schema.isMaxLength(answers_max)))

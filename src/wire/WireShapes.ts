@@ -21,7 +21,7 @@ export const decodedMember = <A, I>(
   ...at: ReadonlyArray<string | number>
 ): Result.Result<A, WrongMember> =>
   Result.mapError(Schema.decodeUnknownResult(schema)(given), (error) => {
-    const [first] = schemaIssues(error.issue)
+    const [first] = schemaIssues(error.issue, given)
     return { path: [...at, ...(first?.path ?? [])], message: first?.message ?? "Wrong" }
   })
 

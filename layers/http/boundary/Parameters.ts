@@ -78,6 +78,16 @@ export const issuesIn = (url: string, known: Parameters): ReadonlyArray<ProblemI
   return [...issues.values()]
 }
 
+/** The numbers among a request's parameters, by name. */
+export const numbersIn = (url: string, known: Parameters): Readonly<Record<string, number>> => {
+  const given = new URLSearchParams(url.slice(url.indexOf("?") + 1))
+  return Object.fromEntries(
+    [...given].flatMap(([name, text]) =>
+      known.get(name) === "number" ? [[name, Number(text)]] : []
+    )
+  )
+}
+
 export const invalidRequest = (errors: ReadonlyArray<ProblemIssue>): Problem<400> =>
   makeProblem(
     400,

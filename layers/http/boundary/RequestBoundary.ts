@@ -30,7 +30,7 @@ import { hasBody, isSmallBody } from "./RequestAdmission.ts"
 import { HttpSettings } from "./HttpSettings.ts"
 import { CorrelationId, makeLog } from "./StoreFaults.ts"
 import { Limits } from "./Limits.ts"
-import { invalidRequest, issues_max, issuesIn, parametersOf } from "./Parameters.ts"
+import { invalidRequest, issues_max, issuesIn, numbersIn, parametersOf } from "./Parameters.ts"
 import { forbidden } from "./Problems.ts"
 
 const authentication: Layer.Layer<Authentication, never, Credentials | Limits> = Layer.effect(
@@ -81,10 +81,11 @@ const bodyMessage = (endpoint: HttpApiEndpoint.Top): string | undefined =>
 
 const issuesOf = (
   error: HttpApiError.HttpApiSchemaError,
-  endpoint: HttpApiEndpoint.Top
+  endpoint: HttpApiEndpoint.Top,
+  value: unknown
 ): ReadonlyArray<ProblemIssue> => {
   const whole = error.kind === "Payload" ? bodyMessage(endpoint) : undefined
-  return schemaIssues(error.cause.issue)
+  return schemaIssues(error.cause.issue, value)
     .slice(0, issues_max)
     .map(({ message: text, path }) => {
       const message = path.length === 0 && whole !== undefined ? whole : text
@@ -97,8 +98,9 @@ const issuesOf = (
 
 const invalid = (
   error: HttpApiError.HttpApiSchemaError,
-  endpoint: HttpApiEndpoint.Top
-): Problem<400> => invalidRequest(issuesOf(error, endpoint))
+  endpoint: HttpApiEndpoint.Top,
+  value: unknown
+): Problem<400> => invalidRequest(issuesOf(error, endpoint, value))
 
 const malformed = makeProblem(400, "malformed-json", "Malformed JSON", "The body is not JSON.")
 
@@ -161,17 +163,20 @@ const validation: Layer.Layer<Validation> = HttpApiMiddleware.layerSchemaErrorTr
 
 /** A refused body is parsed again, to distinguish a missing body and malformed JSON from JSON of a wrong shape. */
 const problemIn = (error: HttpApiError.HttpApiSchemaError, endpoint: HttpApiEndpoint.Top) =>
-  error.kind !== "Payload"
-    ? Effect.succeed(invalid(error, endpoint))
-    : Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-        Effect.match(request.text, {
-          onSuccess: (text) => {
-            if (text.trim() === "") return empty(endpoint)
-            return Result.isSuccess(readJson(text)) ? invalid(error, endpoint) : malformed
-          },
-          onFailure: () => malformed
-        })
-      )
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+    if (error.kind !== "Payload") {
+      const query = error.kind === "Query" ? numbersIn(request.url, parametersOf(endpoint)) : {}
+      return Effect.succeed(invalid(error, endpoint, query))
+    }
+    return Effect.match(request.text, {
+      onSuccess: (text) => {
+        if (text.trim() === "") return empty(endpoint)
+        const json = readJson(text)
+        return Result.isSuccess(json) ? invalid(error, endpoint, json.success) : malformed
+      },
+      onFailure: () => malformed
+    })
+  })
 
 /** Whether the body is declared as JSON, in UTF-8. */
 const isJson = (contentType: string, types: ReadonlyArray<string>): boolean => {

@@ -91,17 +91,16 @@ const told = <E, R>(effect: Effect.Effect<object, E, R>) =>
 const strictly = { onExcessProperty: "error" } as const
 
 /** The arguments of a call, or the result that says what is wrong with them. */
-const argumentsOf = <A, I>(schema: Schema.Codec<A, I>, { params }: McpRequest) =>
-  Result.mapError(
-    Schema.decodeUnknownResult(schema, strictly)(params["arguments"] ?? {}),
-    ({ issue }) => {
-      const [first] = schemaIssues(issue)
-      const place = first?.path.join(".")
-      return failed(
-        `${place ? `${place}: ` : ""}${(first?.message ?? "The arguments are wrong").replace(/\.*$/, ".")}`
-      )
-    }
-  )
+const argumentsOf = <A, I>(schema: Schema.Codec<A, I>, { params }: McpRequest) => {
+  const given = params["arguments"] ?? {}
+  return Result.mapError(Schema.decodeUnknownResult(schema, strictly)(given), ({ issue }) => {
+    const [first] = schemaIssues(issue, given)
+    const place = first?.path.join(".")
+    return failed(
+      `${place ? `${place}: ` : ""}${(first?.message ?? "The arguments are wrong").replace(/\.*$/, ".")}`
+    )
+  })
+}
 
 /** The agents that the caller may send messages to. */
 const askable = (by: Principal): Effect.Effect<ReadonlyArray<AgentName>, never, AgentDirectory> =>

@@ -4,22 +4,22 @@
 import { Schema } from "effect"
 import type { Problem } from "../../operation/Problem.ts"
 import { makeProblem } from "../../operation/Problem.ts"
+import { spelled } from "../../value/Bounds.ts"
 import { WorldId } from "./contracts/WorldId.ts"
 
 const Text = (most: number) => Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(most))
 
 /** A word that rules and evaluation cases share, by which coverage is counted. */
 export const Topic = Schema.String.check(
-  Schema.isPattern(/^[a-z][a-z0-9-]{0,63}$/, {
-    description: "a letter, then at most 63 lower-case letters, digits and hyphens"
-  })
+  spelled(
+    /^[a-z][a-z0-9-]{0,63}$/,
+    "a letter, then at most 63 lower-case letters, digits and hyphens"
+  )
 )
 
 /** Names a rule, an EvalSet or a candidate within its world. */
 export const ItemId = Schema.String.check(
-  Schema.isPattern(/^[a-z0-9][a-z0-9-]{0,63}$/, {
-    description: "1 to 64 lower-case letters, digits and hyphens"
-  })
+  spelled(/^[a-z0-9][a-z0-9-]{0,63}$/, "1 to 64 lower-case letters, digits and hyphens")
 )
 
 /** 1 for the first published version. */

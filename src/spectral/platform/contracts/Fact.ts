@@ -4,6 +4,7 @@
  */
 import { Schema } from "effect"
 import { Principal } from "../../../principal/Principal.ts"
+import { spelled } from "../../../value/Bounds.ts"
 
 /** A text that is not blank and has at most `units_max` UTF-16 units. */
 export const Text = (units_max: number) =>
@@ -29,9 +30,7 @@ export const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum:
 export const Version = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))
 
 const Id = Schema.String.check(
-  Schema.isPattern(/^[a-z0-9][a-z0-9-]{0,63}$/, {
-    description: "1 to 64 lower-case letters, digits and hyphens"
-  })
+  spelled(/^[a-z0-9][a-z0-9-]{0,63}$/, "1 to 64 lower-case letters, digits and hyphens")
 )
 
 /** One evaluation of a system's traces. */
