@@ -5,6 +5,7 @@ import { randomUUID } from "node:crypto"
 import { Schema } from "effect"
 import type { CustomerEvent } from "../../src/conversation/CustomerView.ts"
 import { RunEvent } from "../../src/run/RunEvent.ts"
+import { listNames } from "../../src/value/Nearest.ts"
 import { ApiClient, ApiError } from "./ApiClient.ts"
 import { Payload, View } from "./View.ts"
 
@@ -310,19 +311,29 @@ const Agents = Schema.Struct({
 
 const kind = "world"
 
-/** `told` is called with what to say where another agent is meant than the name says. */
+/**
+ * The agent of a name; `told` is called with what to say where another one is meant. Throws an ApiError where there is none. Who may not
+ * list agents, as a customer, is told by the first message.
+ */
 export const namedAgent = async (
   client: Pick<ApiClient, "call">,
   name: string,
   told: (text: string) => void
 ): Promise<string> => {
-  if (name !== kind) return name
-  const { items } = await client.call("/v1/agents", Agents)
-  const [first, ...others] = items
-    .filter((each) => each.kind === kind)
-    .map((each) => each.name)
-    .toSorted()
-  if (first === undefined || items.some((each) => each.name === name)) return name
+  const items = await client.call("/v1/agents", Agents).then(
+    (answer) => answer.items,
+    (error: unknown) => {
+      if (error instanceof ApiError && error.status === 403) return undefined
+      throw error
+    }
+  )
+  if (items === undefined || items.some((each) => each.name === name)) return name
+  const worlds = items.filter((each) => each.kind === kind)
+  const [first, ...others] = worlds.map((each) => each.name).toSorted()
+  if (name !== kind || first === undefined) {
+    const names = items.map((each) => each.name)
+    throw new ApiError(`There is no agent ${JSON.stringify(name)}.${listNames(names)}`)
+  }
   const rest = others.length === 0 ? "" : `; there are also ${others.join(", ")}`
   told(`  · each world has an agent of its own: this is ${first}${rest}`)
   return first

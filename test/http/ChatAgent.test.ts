@@ -2,17 +2,15 @@
 import { assert, describe, it } from "vitest"
 import { Schema } from "effect"
 import { namedAgent } from "../../scripts/chat/Session.ts"
-import { ApiClient } from "../../scripts/chat/ApiClient.ts"
+import { ApiClient, ApiError } from "../../scripts/chat/ApiClient.ts"
 
-/** A client that is given these agents, and counts how often it asks. */
+/** A client that is given these agents. */
 const clientOf = (items: ReadonlyArray<object>) => {
-  let asked = 0
   const call: ApiClient["call"] = async (path, answer) => {
-    asked++
     assert.strictEqual(path, "/v1/agents")
     return Schema.decodeUnknownSync(answer)({ items })
   }
-  return { call, asked: () => asked }
+  return { call }
 }
 
 const operations = { name: "operations", kind: "operations" }
@@ -28,17 +26,36 @@ describe("the name of an agent to talk with", () => {
     assert.include(said[0], "world-advertising; there are also world-credit")
   })
 
-  it("any other is taken as it is, without a question", async () => {
-    const client = clientOf(worlds)
-    for (const name of ["operations", "world-credit", "nobody"]) {
+  it("any other is that of an agent, of this kind too", async () => {
+    const client = clientOf([operations, { name: "world" }, ...worlds])
+    for (const name of ["operations", "world-credit", "world"]) {
       assert.strictEqual(await namedAgent(client, name, assert.fail), name)
     }
-    assert.strictEqual(client.asked(), 0)
   })
 
-  it("world stays where there is an agent of that name, or no world", async () => {
-    for (const items of [[...worlds, { name: "world" }], [operations]]) {
-      assert.strictEqual(await namedAgent(clientOf(items), "world", assert.fail), "world")
+  it("is refused where there is none, with those that there are", async () => {
+    const refusals = [
+      ["nobody", [operations, ...worlds], "operations, world-credit, world-advertising."],
+      ["Operations", [operations], "operations."],
+      ["world", [operations], "operations."]
+    ] as const
+    for (const [name, items, names] of refusals) {
+      const refused = await namedAgent(clientOf(items), name, assert.fail).catch(
+        (error: unknown) => error
+      )
+      assert.instanceOf(refused, ApiError)
+      assert.strictEqual(refused.message, `There is no agent "${name}". There is: ${names}`)
+    }
+  })
+
+  it("is left to the service where its agents are not told, and nothing else is", async () => {
+    const refusing = (status?: number) => ({
+      call: () => Promise.reject(new ApiError("refused", status))
+    })
+    assert.strictEqual(await namedAgent(refusing(403), "shop", assert.fail), "shop")
+    for (const status of [undefined, 401, 500]) {
+      const refused = await namedAgent(refusing(status), "shop", assert.fail).catch(() => "refused")
+      assert.strictEqual(refused, "refused")
     }
   })
 })
