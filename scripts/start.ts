@@ -83,7 +83,7 @@ const walk = Effect.fnUntraced(function* (data: string, receiver: Receiver.Recei
       yield* say(
         "  An incident: three paid orders whose webhook is down. Their deliveries are refused until they are"
       )
-      yield* say("  dead letters ...")
+      yield* say("  dead letters, and the log has an error for each, as it would for yours:")
     }
     const orders = yield* Incident.prepare(tenant, receiver)
     const open = orders - receiver.accepted().length

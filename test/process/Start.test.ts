@@ -77,6 +77,14 @@ it.live(
       assert.include(first.text(), `process         ${first.pid}\n`)
       // The chat finds the service with what is printed.
       assert.include(first.text(), `TROUPE_DATA=${data} npm run chat -- --conversation walk`)
+      // An error is what an operator has to see to: the dead letters, announced, and no part of the walk.
+      const errors = first.text().split(" level=ERROR ")
+      assert.include(errors[0], "the log has an error for each, as it would for yours:\n")
+      assert.lengthOf(
+        errors.filter((each) => each.includes("a message became a dead letter")),
+        3
+      )
+      assert.lengthOf(errors, 4)
       const token = textOf(data, "token")
       assert.include(first.text(), token)
       // Held open, so that no later file can have its number.
@@ -121,6 +129,8 @@ it.live(
 
       yield* delivered(data)
       yield* tells(data, approval!.run_id, id!)
+
+      assert.notInclude(last.text(), "level=ERROR")
 
       yield* last.signal("SIGINT")
       assert.deepStrictEqual(yield* last.ended, { code: 130, signal: null }, last.text())
