@@ -12,7 +12,7 @@ import { ApprovalId, isRunId } from "../value/Ids.ts"
 import { CheckedJsonRecord } from "../value/JsonObject.ts"
 import { defined } from "../value/PlainObject.ts"
 import type { WrongMember } from "./WireShapes.ts"
-import { decodedMember as decoded, wrongMember as wrong } from "./WireShapes.ts"
+import { memberDecoder, wrongMember as wrong } from "./WireShapes.ts"
 
 /** An answer to a question, with what its person was shown. */
 export interface AgUiAnswer {
@@ -59,6 +59,11 @@ const answers_max = 100
 
 const name = textUpTo(200)
 
+const decoded = memberDecoder({
+  tools: "Expected none: tools run in the service, not at its client",
+  content: `Expected a text, or 1 to ${parts_max} parts: texts, and files with their data, as no address of a client is fetched`
+})
+
 const Body = Schema.Struct({
   threadId: name,
   runId: name,
@@ -66,11 +71,7 @@ const Body = Schema.Struct({
     Schema.String.check(Schema.isPattern(/^1\.\d{1,4}$/, { description: "a version 1" }))
   ),
   messages: Schema.Array(Schema.Unknown),
-  tools: Schema.optionalKey(
-    Schema.Array(Schema.Unknown).check(
-      Schema.isMaxLength(0, { expected: "empty: calls run here, not at the client" })
-    )
-  ),
+  tools: Schema.optionalKey(Schema.Array(Schema.Unknown).check(Schema.isMaxLength(0))),
   resume: Schema.optionalKey(Schema.Array(Schema.Unknown).check(Schema.isMaxLength(answers_max)))
 })
 

@@ -12,7 +12,37 @@ import { defined } from "../value/PlainObject.ts"
 import type { Stretch } from "./Responses.ts"
 import { server_label } from "./Responses.ts"
 import type { WrongMember } from "./WireShapes.ts"
-import { decodedMember as decoded, wrongMember as wrong } from "./WireShapes.ts"
+import { memberDecoder, wrongMember as wrong } from "./WireShapes.ts"
+
+const on_off = "Expected true or false"
+const called_here =
+  "Tools run in the service, not at its client: give them to `start({ tools })`, name them in the agent's `tools`, and leave this out"
+const text_alone =
+  "An answer is a text here: leave this out. For data send the message to POST /v1/messages, with an `answer_schema`"
+
+const decoded = memberDecoder(
+  {
+    model: "Expected the name of an agent, as GET models lists them",
+    messages:
+      'Expected a list of messages, the last one a person\'s: { role: "user", content: "..." }',
+    input: "Expected a text or a list of items",
+    stream: on_off,
+    background: on_off,
+    approve: on_off,
+    stream_options: "Expected an object, with `include_usage` true or false",
+    metadata: "Expected an object, whose `conversation` is a name of 1 to 200 characters",
+    conversation: "Expected a name of 1 to 200 characters",
+    previous_response_id: "Expected the id of a response of this service",
+    reason: "Expected a text of 1 to 4000 characters"
+  },
+  {
+    tools: called_here,
+    functions: called_here,
+    response_format: text_alone,
+    text: text_alone,
+    n: "There is one answer: leave this out"
+  }
+)
 
 /** What a person says. */
 export interface Said {
@@ -216,7 +246,7 @@ const newestOf = (input: unknown): Result.Result<ModelRequest["asked"], WrongMem
     if (answers.length > 0) return { _tag: "Answers", answers } as const
     if (last !== items.length - 1) {
       return yield* wrong(
-        "The last item is no message of a person, and answers no question",
+        "The last item is no message of a person, and answers no question: tools run in the service, which has their results",
         "input",
         items.length - 1
       )
@@ -287,7 +317,7 @@ export const responsesRequestOf = (
     } = yield* decoded(Schema.Struct(body), given)
     const previous = before == null ? undefined : stretchOf(before)
     if (before != null && previous === undefined) {
-      return yield* wrong("It is the id of no response", "previous_response_id")
+      return yield* wrong("Expected the id of a response of this service", "previous_response_id")
     }
     if (previous !== undefined && conversation != null) {
       return yield* wrong("Give either this or previous_response_id", "conversation")
@@ -371,7 +401,11 @@ export const chatRequestOf = (
     } = yield* decoded(Schema.Struct(chat_body), given)
     const last = messages.length - 1
     if (!isUser(messages[last])) {
-      return yield* wrong("The last message is not a person's", "messages", last)
+      return yield* wrong(
+        "The last message is not a person's, of the role user: tools run in the service, which has their results",
+        "messages",
+        last
+      )
     }
     const { content } = yield* decoded(
       Item,

@@ -10,7 +10,7 @@ import { textUpTo } from "../value/Bounds.ts"
 import { ApprovalId, RunId } from "../value/Ids.ts"
 import { defined } from "../value/PlainObject.ts"
 import type { WrongMember } from "./WireShapes.ts"
-import { decodedMember as decoded, wrongMember as wrong } from "./WireShapes.ts"
+import { memberDecoder, wrongMember as wrong } from "./WireShapes.ts"
 
 /** An answer to a question, with what its person was shown. */
 export interface UiAnswer {
@@ -44,6 +44,16 @@ export interface UiRequest {
 }
 
 const name = textUpTo(200)
+
+const decoded = memberDecoder({
+  id: "Expected an id of 1 to 200 characters; of the agent's message that which it came with",
+  trigger: "Expected submit-message or regenerate-message",
+  messages: "Expected a list of messages, the last one a person's or the agent's with answers",
+  role: "Expected user, or assistant with answers to questions",
+  parts: `Expected 1 to ${parts_max} parts of the type text, or file with a data URL: no address of a client is fetched`,
+  approval:
+    "Expected the question's id, approved: true or false, and a reason of up to 4000 characters"
+})
 
 const Body = Schema.Struct({
   id: name,

@@ -7,6 +7,8 @@ import { schemaIssues } from "../schema/SchemaIssues.ts"
 export interface WrongMember {
   readonly path: ReadonlyArray<string | number>
   readonly message: string
+  /** The protocol has such a member, and no agent takes it. Absent = it is taken. */
+  readonly isUntaken?: true
 }
 
 export const wrongMember = (
@@ -14,16 +16,28 @@ export const wrongMember = (
   ...path: ReadonlyArray<string | number>
 ): Result.Result<never, WrongMember> => Result.fail({ path, message })
 
-/** The decoded value; `at`: where it is in the body. */
-export const decodedMember = <A, I>(
-  schema: Schema.Codec<A, I>,
-  given: unknown,
-  ...at: ReadonlyArray<string | number>
-): Result.Result<A, WrongMember> =>
-  Result.mapError(Schema.decodeUnknownResult(schema)(given), (error) => {
-    const [first] = schemaIssues(error.issue, given)
-    return { path: [...at, ...(first?.path ?? [])], message: first?.message ?? "Wrong" }
-  })
+/** Sentences about members, by their names. */
+type Words = Readonly<Record<string, string>>
+
+/**
+ * Makes a decoder for what clients of a protocol send. `words`: what is said of a member that does not fit, or of what is in it, where
+ * the schema's own words would be those of a program; `untaken`: the same of members that no agent takes. `at`: where the value is.
+ */
+export const memberDecoder =
+  (words: Words, untaken: Words = {}) =>
+  <A, I>(
+    schema: Schema.Codec<A, I>,
+    given: unknown,
+    ...at: ReadonlyArray<string | number>
+  ): Result.Result<A, WrongMember> =>
+    Result.mapError(Schema.decodeUnknownResult(schema)(given), (error): WrongMember => {
+      const [first] = schemaIssues(error.issue, given)
+      const path = first?.path ?? []
+      const named = (of: Words) => of[path.findLast((each) => Object.hasOwn(of, each)) ?? ""]
+      const why = named(untaken)
+      const message = why ?? named(words) ?? first?.message ?? "Wrong"
+      return { path: [...at, ...path], message, ...(why && { isUntaken: true }) }
+    })
 
 /** What is asked, in one sentence. */
 export const askedText = ({

@@ -2,7 +2,7 @@
 import OpenAI, { APIError } from "openai"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import type { Shop, Who } from "./WireScene.ts"
-import { prompts, ran, shop, tokens } from "./WireScene.ts"
+import { prompts, ran, schema_words, shop, tokens } from "./WireScene.ts"
 
 let troupe: Shop
 beforeAll(async () => {
@@ -11,6 +11,7 @@ beforeAll(async () => {
 afterAll(() => troupe.stop())
 
 const model = "clerk"
+const untaken = "unsupported_parameter"
 const clientOf = (who: Who) =>
   new OpenAI({ baseURL: `${troupe.url}/wires/v1`, apiKey: tokens[who], maxRetries: 0 })
 const user = (content: string) => ({ role: "user", content }) as const
@@ -97,26 +98,48 @@ describe("a client of Chat Completions", () => {
 
   it("is refused with the member that is wrong, and nothing is begun", async () => {
     const before = (await troupe.runs({ limit: 500 })).length
-    const messages = [user("x")]
-    const refusals: ReadonlyArray<readonly [object, number, string | null]> = [
-      [{ model: "nobody", messages }, 404, null],
-      [{ model, messages: [] }, 400, "messages"],
-      [{ model, messages: [...messages, { role: "assistant", content: "x" }] }, 400, "messages.1"],
-      [{ model, messages: [user(" ")] }, 400, "messages.0.content"],
-      [{ model, messages, n: 2 }, 400, "n"],
-      [{ model, messages, tools: [{ type: "function", function: { name: "f" } }] }, 400, "tools"],
-      [{ model, messages, response_format: { type: "json_object" } }, 400, "response_format"]
+    const image = { type: "image_url", image_url: { url: "https://example.com/a.png" } }
+    const refusals: ReadonlyArray<readonly [object, string | null, string, code?: string]> = [
+      [{ model: "nobody" }, null, 'no agent "nobody". There is: clerk, expert.', "model_not_found"],
+      [{ model: "No body" }, null, "GET models lists them", "model_not_found"],
+      [{ model: "" }, "model", "the name of an agent"],
+      [{ model: undefined }, "model", "the name of an agent"],
+      [{ messages: [] }, "messages", '{ role: "user", content: "..." }'],
+      [{ messages: undefined }, "messages", '{ role: "user", content: "..." }'],
+      [{ messages: "x" }, "messages", '{ role: "user", content: "..." }'],
+      [{ messages: [user("x"), { role: "assistant", content: "x" }] }, "messages.1", "a person's"],
+      [{ messages: [{ role: "tool", content: "x" }] }, "messages.0", "run in the service"],
+      [{ messages: [user(" ")] }, "messages.0.content", "It says nothing"],
+      [{ messages: [{ role: "user" }] }, "messages.0.content", "a text or 1 to 32 parts"],
+      [{ messages: [{ role: "user", content: [image] }] }, "messages.0.content.0", "a data URL"],
+      [{ stream: "yes" }, "stream", "true or false"],
+      [{ stream_options: 1 }, "stream_options", "include_usage"],
+      [{ stream_options: { include_usage: 1 } }, "stream_options.include_usage", "include_usage"],
+      [{ metadata: "x" }, "metadata", "`conversation`"],
+      [{ metadata: { conversation: "" } }, "metadata.conversation", "1 to 200 characters"],
+      [{ n: 2 }, "n", "leave this out", untaken],
+      [{ tools: [{ type: "function", function: { name: "f" } }] }, "tools", "start", untaken],
+      [{ tools: "x" }, "tools", "`start({ tools })`", untaken],
+      [{ functions: [{ name: "f" }] }, "functions", "`start({ tools })`", untaken],
+      [{ response_format: { type: "json_object" } }, "response_format", "answer_schema", untaken],
+      [{ response_format: { type: "json_schema" } }, "response_format", "answer_schema", untaken]
     ]
-    for (const [body, status, param] of refusals) {
+    for (const [more, param, words, code = "invalid_request"] of refusals) {
       const error = await clientOf("ada")
-        .chat.completions.create(body as never)
+        .chat.completions.create({ model, messages: [user("x")], ...more } as never)
         .then(
           () => undefined,
           (error: unknown) => error
         )
       assert.instanceOf(error, APIError)
-      const { param: wrong, status: got } = error as APIError
-      assert.deepStrictEqual([got, wrong], [status, param], JSON.stringify(body))
+      const { code: got, message, param: wrong, type } = error as APIError
+      assert.deepStrictEqual([wrong, got], [param, code], JSON.stringify(more))
+      assert.include(message, words)
+      assert.notMatch(message, schema_words)
+      assert.strictEqual(
+        type,
+        code === "model_not_found" ? "not_found_error" : "invalid_request_error"
+      )
     }
     assert.strictEqual((await troupe.runs({ limit: 500 })).length, before)
   })

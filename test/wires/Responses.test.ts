@@ -5,7 +5,7 @@ import { Agent, hostedMcpTool, OpenAIProvider, Runner, setTracingDisabled } from
 import OpenAI, { APIError } from "openai"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import type { Shop, Who } from "./WireScene.ts"
-import { held, picture, prompts, ran, shop, tokens } from "./WireScene.ts"
+import { held, picture, prompts, ran, schema_words, shop, tokens } from "./WireScene.ts"
 
 let troupe: Shop
 beforeAll(async () => {
@@ -160,7 +160,7 @@ describe("a client of the Responses API", () => {
     held.promise = new Promise((resolve) => (letGo = resolve))
     const holding = await after(two, "hold 1", { background: true })
     const error = await statusOf(after(two, "in its place"))
-    assert.deepInclude(error, { status: 409, code: "agent-busy" })
+    assert.deepInclude(error, { status: 409, code: "agent_busy" })
     const other = await after(one, "elsewhere", { background: true })
     letGo(undefined)
     await troupe.result(runOf(other))
@@ -231,7 +231,7 @@ describe("a client of the Responses API", () => {
       input: [...answer(questionIn(twice).id, false)]
     })
     const error = await statusOf(contrary)
-    assert.deepInclude(error, { status: 409, code: "approval-settled" })
+    assert.deepInclude(error, { status: 409, code: "approval_settled" })
   })
 
   it("answers two questions at once, and none of an earlier message", async () => {
@@ -344,6 +344,12 @@ describe("a client of the Responses API", () => {
         400,
         "text.format.type"
       ],
+      [{ model, input: "x", tools: [{ type: "web_search" }] }, 400, "tools.0.type"],
+      [{ model, input: "x", tools: {} }, 400, "tools"],
+      [{ model, input: "x", conversation: { id: "" } }, 400, "conversation.id"],
+      [{ model, input: "x", stream: 1 }, 400, "stream"],
+      [{ model, input: "x", background: "x" }, 400, "background"],
+      [{ model, input: [{ type: "function_call_output", call_id: "c" }] }, 400, "input.0"],
       [{ model, input: "x", previous_response_id: "resp_1" }, 400, "previous_response_id"],
       [{ model, input: "x", previous_response_id: `resp_${crypto.randomUUID()}` }, 404, null],
       [{ model, input: [...answer(`mcpr_${crypto.randomUUID()}`, true)] }, 404, null],
@@ -352,6 +358,10 @@ describe("a client of the Responses API", () => {
     for (const [body, status, param] of refusals) {
       const error = await statusOf(client.responses.create(body as never))
       assert.deepStrictEqual([error.status, error.param], [status, param], JSON.stringify(body))
+      assert.notMatch(error.message, schema_words)
+      const isUntaken = /^(?:tools|text)/.test(param ?? "")
+      assert.strictEqual(error.code === "unsupported_parameter", isUntaken, param ?? "")
+      if (isUntaken) assert.match(error.message, /leave this out/)
     }
     assert.strictEqual(
       (await statusOf(clientOf("carl").responses.create({ model: "expert", input: "x" }))).status,
@@ -400,7 +410,7 @@ describe("a client of the Responses API", () => {
         ...answer(questionIn(asked).id, true)
       ]
     })
-    assert.deepInclude(await statusOf(forged), { status: 409, code: "not-as-shown" })
+    assert.deepInclude(await statusOf(forged), { status: 409, code: "not_as_shown" })
     assert.deepStrictEqual(ran, [])
   })
 

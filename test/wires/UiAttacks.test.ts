@@ -1,7 +1,7 @@
 /** What a client of the UI messages wire may not do, and what is refused before anything is journaled. */
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import type { Shop, Who } from "./WireScene.ts"
-import { prompts, ran, shop, tokens } from "./WireScene.ts"
+import { prompts, ran, schema_words, shop, tokens } from "./WireScene.ts"
 
 let troupe: Shop
 beforeAll(async () => {
@@ -227,7 +227,9 @@ describe("a client of UI messages", () => {
       [{ body: {} }, 400, '"id"'],
       [{ body: { id: "c", messages: [] } }, 400, "messages"],
       [{ body: { id: "c".repeat(201), messages: [user("x")] } }, 400, '"id"'],
-      [{ body: bodyOf("c", user("x", { role: "system" })) }, 400, "role"],
+      [{ body: bodyOf("c", user("x", { role: "system" })) }, 400, "Expected user, or assistant"],
+      [{ body: { id: "c" } }, 400, "Expected a list of messages"],
+      [{ body: bodyOf("c", user("x", { parts: undefined, content: "x" })) }, 400, "1 to 32 parts"],
       [{ body: bodyOf("c", user("  ")) }, 400, "parts"],
       [{ body: bodyOf("c", user("x", { parts: [] })) }, 400, "parts"],
       [{ body: bodyOf("c", user("x", { parts: [{ type: "data-x", data: 1 }] })) }, 400, "parts"],
@@ -250,6 +252,7 @@ describe("a client of UI messages", () => {
       const { status: got, text } = await ask({ as: "ada", ...sent })
       assert.strictEqual(got, status, text)
       assert.include(text, word)
+      assert.notMatch(text, schema_words)
     }
     const large = await ask({ as: "ada", body: bodyOf("c", user("x".repeat(16_000_001))) })
     assert.strictEqual(large.status, 413)

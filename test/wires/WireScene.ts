@@ -77,6 +77,9 @@ const draw = tool(
   }
 )
 
+/** Words of the library of schemas, which say nothing to people who send a request. */
+export const schema_words = /readonly|\||<filter>|a value with/
+
 /** What a call of `hold` waits for. */
 export const held: { promise: Promise<unknown> } = { promise: Promise.resolve() }
 const hold = tool(

@@ -120,7 +120,7 @@ const post = Effect.fnUntraced(function* (call: WireCall) {
   const agent = yield* agentIn(call)
   const request = yield* Effect.mapError(
     Effect.fromResult(agUiRequestOf(yield* bodyOf(call))),
-    ({ message, path }) => wrongMember(path, message)
+    wrongMember
   )
   const { asked, client_run, thread } = request
   const conversation = yield* conversationOf(call.by, { wire, agent, name: thread })

@@ -13,7 +13,15 @@ import { ChatCompletions, queued } from "../../../src/wire/ChatCompletions.ts"
 import type { ChatRequest, Said } from "../../../src/wire/ResponsesRequest.ts"
 import { chatRequestOf } from "../../../src/wire/ResponsesRequest.ts"
 import { isNewest, postedBefore, postedOf } from "../../service/WireEffects.ts"
-import { afterAcceptance, agentNamed, modelRoutes, namedBy, refused, said } from "./ModelDoor.ts"
+import {
+  afterAcceptance,
+  agentNamed,
+  modelError,
+  modelRoutes,
+  namedBy,
+  refused,
+  said
+} from "./ModelDoor.ts"
 import type { WireCall } from "./WireRequest.ts"
 import { bodyOf, wrongMember } from "./WireRequest.ts"
 import type { WireTexts } from "./WireStream.ts"
@@ -26,8 +34,7 @@ const dataOf = (value: object): string => `data: ${JSON.stringify(value)}\n\n`
 const streamTexts = (maker: ChatCompletions): WireTexts => ({
   start: dataOf(maker.first),
   next: (step) => maker.next(step).map(dataOf).join(""),
-  failed: ({ detail, type }) =>
-    dataOf({ error: { message: detail, type: "server_error", param: null, code: type } }),
+  failed: (problem) => dataOf({ error: modelError(problem) }),
   end: () => `${maker.last.map(dataOf).join("")}data: [DONE]\n\n`
 })
 
@@ -37,8 +44,7 @@ const wholeTexts = (maker: ChatCompletions): WireTexts => ({
     maker.next(step)
     return ""
   },
-  failed: ({ detail, type }) =>
-    JSON.stringify({ error: { message: detail, type: "server_error", param: null, code: type } }),
+  failed: (problem) => JSON.stringify({ error: modelError(problem) }),
   end: () => JSON.stringify(maker.completion),
   beat: " ",
   contentType: "application/json"
@@ -134,7 +140,7 @@ const complete = Effect.fnUntraced(function* (call: WireCall) {
   const body = yield* bodyOf(call)
   const request = yield* Effect.mapError(
     Effect.fromResult(chatRequestOf(body, call.request.headers["x-conversation"])),
-    ({ message, path }) => wrongMember(path, message)
+    wrongMember
   )
   const { hasUsage, ignored, isStreamed, model } = request
   const agent = yield* agentNamed(model)

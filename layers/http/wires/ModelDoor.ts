@@ -7,6 +7,7 @@ import { makeProblem } from "../../../src/operation/Problem.ts"
 import type { Problem } from "../../../src/operation/Problem.ts"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import { AgentName } from "../../../src/value/Ids.ts"
+import { listNames } from "../../../src/value/Nearest.ts"
 import { followable } from "../../service/CustomerRules.ts"
 import {
   agentsFor,
@@ -26,17 +27,23 @@ const types: Readonly<Record<number, string>> = {
   429: "rate_limit_error"
 }
 
-/** A refusal as clients of models read it. */
-export const refused = (problem: Problem): HttpServerResponse.HttpServerResponse => {
-  const { detail, status, type } = problem
-  const [issue] = "errors" in problem && Array.isArray(problem.errors) ? problem.errors : []
+/** A problem as clients of models read it. */
+export const modelError = ({ available = [], detail, errors = [], status, type }: Problem) => {
+  const [issue] = errors
   const param = issue === undefined ? null : issue.path.slice(1).join(".")
-  const error = {
-    message: issue === undefined ? detail : `${param}: ${issue.message}`,
+  const code = type.slice(type.lastIndexOf(":") + 1).replaceAll("-", "_")
+  return {
+    message: issue === undefined ? detail + listNames(available) : `${param}: ${issue.message}`,
     type: types[status] ?? (status < 500 ? "invalid_request_error" : "server_error"),
     param,
-    code: type.slice(type.lastIndexOf(":") + 1)
+    code: code === "agent_not_found" ? "model_not_found" : code
   }
+}
+
+/** The answer to a request that is refused. */
+export const refused = (problem: Problem): HttpServerResponse.HttpServerResponse => {
+  const { status } = problem
+  const error = modelError(problem)
   const response = HttpServerResponse.jsonUnsafe({ error }, { status })
   // Clients send a refused request again by themselves, a conflict too, unless they are told not to: only what is at work ends soon.
   return status < 500 && status !== 429 && error.code !== busy_code
@@ -53,7 +60,7 @@ export const afterAcceptance = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
       : Effect.succeed(HttpServerResponse.setHeader(refused(problem), "x-should-retry", "false"))
   })
 
-const busy_code = "agent-busy"
+const busy_code = "agent_busy"
 
 const noModel = (model: string) =>
   makeProblem(

@@ -14,7 +14,15 @@ import type { GivenAnswer, ModelRequest } from "../../../src/wire/ResponsesReque
 import { responsesRequestOf, stretchOf } from "../../../src/wire/ResponsesRequest.ts"
 import { followedTask } from "../../service/CustomerRules.ts"
 import { answerAll, postedOf, runOfApproval, stop } from "../../service/WireEffects.ts"
-import { agentNamed, afterAcceptance, modelRoutes, namedBy, refused, said } from "./ModelDoor.ts"
+import {
+  afterAcceptance,
+  agentNamed,
+  modelError,
+  modelRoutes,
+  namedBy,
+  refused,
+  said
+} from "./ModelDoor.ts"
 import type { WireCall } from "./WireRequest.ts"
 import { bodyOf, missing, wrongMember } from "./WireRequest.ts"
 import type { Shown, WireTexts } from "./WireStream.ts"
@@ -60,14 +68,8 @@ const streamTexts = (maker: Responses, seen = -1): WireTexts => {
   return {
     start: textOf(maker.first),
     next: (step, { seq }) => textOf(maker.next(step, seq)),
-    failed: ({ detail, type }) =>
-      responseFrame({
-        type: "error",
-        sequence_number: 0,
-        code: type,
-        message: detail,
-        param: null
-      }),
+    failed: (problem) =>
+      responseFrame({ ...modelError(problem), type: "error", sequence_number: 0 }),
     end: () => "",
     begin: () => maker.begin()
   }
@@ -80,8 +82,7 @@ const wholeTexts = (maker: Responses): WireTexts => ({
     maker.next(step, seq)
     return ""
   },
-  failed: ({ detail, type }) =>
-    JSON.stringify({ error: { message: detail, type: "server_error", param: null, code: type } }),
+  failed: (problem) => JSON.stringify({ error: modelError(problem) }),
   end: () => JSON.stringify(maker.response),
   begin: () => maker.begin(),
   beat: " ",
@@ -130,10 +131,7 @@ const begun = Effect.fnUntraced(function* (call: WireCall, request: ModelRequest
 
 const create = Effect.fnUntraced(function* (call: WireCall) {
   const body = yield* bodyOf(call)
-  const request = yield* Effect.mapError(
-    Effect.fromResult(responsesRequestOf(body)),
-    ({ message, path }) => wrongMember(path, message)
-  )
+  const request = yield* Effect.mapError(Effect.fromResult(responsesRequestOf(body)), wrongMember)
   const { ignored, isBackground, isStreamed } = request
   const opened = yield* openAnswer(call)
   const { stretch, task } = yield* begun(call, request)
@@ -176,7 +174,7 @@ const retrieve = Effect.fnUntraced(function* (call: WireCall) {
   if (searchParams.get("stream") !== "true") return yield* current(call, task, stretch)
   const seen = yield* Effect.mapError(
     Schema.decodeUnknownEffect(Seen)(searchParams.get("starting_after") ?? "-1"),
-    () => wrongMember(["starting_after"], "Expected the number of an event")
+    () => wrongMember({ path: ["starting_after"], message: "Expected the number of an event" })
   )
   const opened = yield* openAnswer(call)
   return yield* streamRun(

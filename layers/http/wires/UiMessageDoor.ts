@@ -99,7 +99,7 @@ const post = Effect.fnUntraced(function* (call: WireCall) {
   const agent = yield* agentIn(call)
   const { asked, chat, ignored } = yield* Effect.mapError(
     Effect.fromResult(uiRequestOf(yield* bodyOf(call))),
-    ({ message, path }) => wrongMember(path, message)
+    wrongMember
   )
   const { by } = call
   const conversation = yield* conversationOf(by, { wire, agent, name: chat })

@@ -10,6 +10,7 @@ import { rightRefusal } from "../../../src/principal/Rights.ts"
 import type { RightName } from "../../../src/principal/Rights.ts"
 import type { Problem } from "../../../src/operation/Problem.ts"
 import { makeProblem } from "../../../src/operation/Problem.ts"
+import type { WrongMember } from "../../../src/wire/WireShapes.ts"
 import type { ConversationId } from "../../../src/value/Ids.ts"
 import { AgentName } from "../../../src/value/Ids.ts"
 import { Unauthorized } from "../../../services/Credentials.ts"
@@ -218,8 +219,12 @@ export const filesOf =
     `${base}/v1/conversations/${conversation}/files/${digest}`
 
 /** The problem of a member of the body. */
-export const wrongMember = (path: ReadonlyArray<string | number>, message: string) =>
-  invalidRequest([{ path: ["body", ...path], message }])
+export const wrongMember = ({ isUntaken, message, path }: WrongMember): Problem<400> => {
+  const errors = [{ path: ["body", ...path], message }]
+  return isUntaken
+    ? makeProblem(400, "unsupported-parameter", "Agents do not take this", message, { errors })
+    : invalidRequest(errors)
+}
 
 const decoder = new TextDecoder()
 
