@@ -17,9 +17,11 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { build as esbuild } from "esbuild"
 import { build as vite } from "vite"
+import { blocksOf } from "../examples/Readmes.ts"
 import * as Homes from "../process/Homes.ts"
 import { app, endedRun, replayedAlike } from "../replay/EmbeddedRun.ts"
 import { shownIn } from "./Hovers.ts"
+import { asked, asking, declared, missing } from "./Programs.ts"
 import type { Packed } from "./Packed.ts"
 import { done, install, pack, root } from "./Packed.ts"
 
@@ -43,73 +45,6 @@ const entries = (): ReadonlyArray<string> =>
   Object.entries(packed.manifest.exports).flatMap(([path, target]) => {
     return typeof target === "string" ? [] : [`troupe${path.slice(1)}`]
   })
-
-/** A tool whose service nobody provides, in each of the two ways to start. */
-const missing = `
-import { Context, Effect, Schema } from "effect"
-import { AgentSpec, tool } from "troupe"
-import { start } from "troupe/embed"
-import { Troupe } from "troupe/layers"
-
-class Payments extends Context.Service<
-  Payments,
-  { readonly refund: (order: string) => Effect.Effect<string> }
->()("shop/Payments") {}
-
-const refund = tool(
-  { namespace: "shop", name: "refund", side_effects: "external", input: Schema.Struct({ order: Schema.String }) },
-  ({ order }) => Payments.use((payments) => payments.refund(order))
-)
-const agents = [AgentSpec.make({ name: "shop", instructions: "Help." })]
-const options = { agents, tools: [refund], model: "anthropic/claude-sonnet-4-5" } as const
-export const promised = start(options)
-const ask = Troupe.use((troupe) => troupe.ask({ agent: "shop", text: "Hello" }))
-export const run = Effect.runPromise(Effect.provide(ask, Troupe.layer(options)))
-`
-
-/** What a library may export whose declarations are written: each type has a name in an entry that it imports. */
-const declared = `
-import { Schema } from "effect"
-import { agent, AgentSpec, policyOf, Principal, RunLimits, tool } from "troupe"
-import { start } from "troupe/embed"
-import { call, scripted } from "troupe/testing"
-import { startWorker } from "troupe/worker"
-
-export const refund = tool(
-  { namespace: "shop", name: "refund", side_effects: "external", input: Schema.Struct({ order: Schema.String }) },
-  async ({ order }) => order
-)
-export const shop = AgentSpec.make({ name: "shop", instructions: "Help." })
-export const other = agent({ name: "other", instructions: "Help." })
-export const model = scripted([call("refund", { order: "1003" })])
-export const limits = RunLimits.make({})
-export const policy = policyOf({})
-export const boss = new Principal({ id: "boss", tenant: "default", roles: ["approver"] })
-export const troupe = await start({ agents: [shop], tools: [refund], model })
-export const answer = await troupe.ask({ agent: "shop", text: "Hello", answer: Schema.Struct({ n: Schema.Int }) })
-export const pending = await troupe.pending(boss)
-export const watched = troupe.watch(answer.run)
-export const worker = await startWorker({ tools: [refund], store: { postgres: "postgres://127.0.0.1/none" } })
-`
-
-/** What a bundle asks a person, whose numbers are found with packages that no bundle finds outside. */
-const asking = `
-import { Schema } from "effect"
-import { AgentSpec, tool } from "troupe"
-import { start } from "troupe/embed"
-import { call, scripted } from "troupe/testing"
-
-const config = { namespace: "shop", name: "pay", side_effects: "external", input: Schema.Struct({ to: Schema.String }) } as const
-const troupe = await start({
-  agents: [AgentSpec.make({ name: "shop", instructions: "Help.", tools: ["pay"] })],
-  tools: [tool(config, async () => "done")],
-  model: scripted([call("pay", { to: "DE89 3704 0044 0532 0130 00, +49 30 901820" })])
-})
-const { approvals } = await troupe.ask({ agent: "shop", text: "Pay" })
-console.log(approvals![0]!.payload.args_summary)
-await troupe.stop()
-`
-const asked = 'to: "[iban], [phone]"'
 
 /** A module of the project, run to its end; what it printed. */
 const run = (code: string): string =>
@@ -226,6 +161,26 @@ describe("the packed package", () => {
       }
     }
   }, 480_000)
+
+  it("gives them to a project without the types of Node, and each declaration that they lead to is right", () => {
+    const { project } = packed
+    const names = entries()
+    const imports = names.map((name, i) => `import type * as E${i} from "${name}"`)
+    const used = `export type All = [${names.map((_, i) => `typeof E${i}`).join(", ")}]\n`
+    writeFileSync(join(project, "bare.ts"), `${imports.join("\n")}\n${used}`)
+    const compilerOptions = {
+      ...{ strict: true, noEmit: true, skipLibCheck: false, types: [] },
+      ...{ target: "es2024", module: "nodenext" }
+    }
+    writeFileSync(
+      join(project, "bare.json"),
+      JSON.stringify({ compilerOptions, files: ["bare.ts"] })
+    )
+    for (const compiler of ["typescript", "typescript-5.9"]) {
+      const tsc = join(root, "node_modules", compiler, "bin/tsc")
+      assert.strictEqual(done(process.execPath, [tsc, "-p", "bare.json"], project), "")
+    }
+  }, 240_000)
 
   it("shows a sentence in an editor for every export and member, and for all that an application writes", () => {
     const { silent, told } = shownIn(packed.project)
@@ -417,6 +372,21 @@ describe("the packed package", () => {
       const printed = done(process.execPath, [`test/examples/${name}.ts`], packed.project)
       assert.strictEqual(printed.trim().split("\n").at(-1), last)
     }
+  }, 60_000)
+
+  it("runs the README's first example as the README says, in a project that npm init made", () => {
+    const place = join(folder, "first")
+    mkdirSync(place)
+    symlinkSync(join(packed.project, "node_modules"), join(place, "node_modules"))
+    const readme = readFileSync(join(root, "README.md"), "utf8")
+    const [, file = ""] = /saved as `([^`]+)`/.exec(readme) ?? []
+    const [example = ""] = blocksOf(readme, "ts")
+    writeFileSync(join(place, file), example)
+    assert.include(readme, `\`npm init -y\``)
+    done("npm", ["init", "-y"], place)
+    assert.include(readme, `\`node ${file}\``)
+    const printed = done(process.execPath, [file], place)
+    assert.strictEqual(printed.trim().split("\n").at(-1), "It is paid back.")
   }, 60_000)
 
   it("says which packages a store needs that are not installed, and starts without any", () => {

@@ -12,7 +12,25 @@ import { NetAddress } from "effect/net"
 import { endsWithServer } from "../stream/ClosingServers.ts"
 import { makeProblem, problem_content_type } from "../../../src/operation/Problem.ts"
 
-export type NodeListener = (request: IncomingMessage, response: ServerResponse) => void
+/** A request of `node:http`, by what tells it from others: this package's types need none of Node, which not everybody has installed. */
+export interface NodeRequest {
+  /** The names and values of its headers in turn, as they came. */
+  readonly rawHeaders: ReadonlyArray<string>
+  /** Whether its body was read already, in part too. */
+  readonly readableDidRead: boolean
+  /** The connection. */
+  readonly socket: object
+}
+/** The response to it, by the same. */
+export interface NodeResponse {
+  /** Whether its status and headers were sent already. */
+  readonly headersSent: boolean
+  /** Whether it was ended. */
+  readonly writableEnded: boolean
+  /** The connection; null = it was taken away. */
+  readonly socket: object | null
+}
+export type NodeListener = (request: NodeRequest, response: NodeResponse) => void
 export type WebHandler = (request: Request) => Promise<Response>
 
 /** The functions that an application mounts. Both answer 503 once the service has stopped. */
@@ -65,7 +83,13 @@ const answerNode = (response: ServerResponse, { body, headers, status }: Refusal
 const webAnswer = ({ body, headers, status }: Refusal): Promise<Response> =>
   Promise.resolve(new Response(body, { status, headers }))
 
-const gone: Mounted["Service"] = {
+/** What answers now, which is the service or that it has stopped. */
+interface Answering {
+  readonly node: (request: IncomingMessage, response: ServerResponse) => void
+  readonly web: WebHandler
+}
+
+const gone: Answering = {
   node: (_, response) => answerNode(response, stopped()),
   web: () => webAnswer(stopped())
 }
@@ -98,7 +122,8 @@ const make = Effect.gen(function* () {
     })
   })
   const mounted = Mounted.of({
-    node: (request, response) => {
+    node: (given, to) => {
+      const [request, response] = [given as IncomingMessage, to as ServerResponse]
       endsWithServer(request, response)
       if (request.readableDidRead) answerNode(response, bodyRead())
       else current.node(request, response)
