@@ -3,6 +3,7 @@ import { createHash } from "node:crypto"
 import { once } from "node:events"
 import type { Server } from "node:http"
 import { createServer } from "node:http"
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2"
 import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { serve } from "@hono/node-server"
@@ -286,6 +287,17 @@ describe("the API of a service", () => {
       const refused = await send(web(troupe)).catch((error: unknown) => error)
       assert.deepInclude(refused, { _tag: "InvalidInput", field: "http" })
       assert.throws(() => troupe.nodeListener(undefined as never, undefined as never), /tokens/)
+    }))
+
+  it("takes by its types what node:http gives, and nothing else", () =>
+    using({ tokens: [olga] }, async ({ nodeListener: listener }) => {
+      const one: Parameters<typeof createServer>[1] = listener
+      // @ts-expect-error -- HTTP/2 is no HTTP/1.1.
+      const two: (request: Http2ServerRequest, response: Http2ServerResponse) => void = listener
+      // @ts-expect-error -- Web requests have a handler of their own.
+      const web: (request: Request, response: Response) => void = listener
+      assert.strictEqual(one, listener)
+      assert.deepStrictEqual([two, web], [listener, listener])
     }))
 
   it("takes a token that is Redacted, or its digest", () => {

@@ -168,14 +168,10 @@ describe("the packed package", () => {
     const imports = names.map((name, i) => `import type * as E${i} from "${name}"`)
     const used = `export type All = [${names.map((_, i) => `typeof E${i}`).join(", ")}]\n`
     writeFileSync(join(project, "bare.ts"), `${imports.join("\n")}\n${used}`)
-    const compilerOptions = {
-      ...{ strict: true, noEmit: true, skipLibCheck: false, types: [] },
-      ...{ target: "es2024", module: "nodenext" }
-    }
-    writeFileSync(
-      join(project, "bare.json"),
-      JSON.stringify({ compilerOptions, files: ["bare.ts"] })
-    )
+    const checked = { strict: true, noEmit: true, skipLibCheck: false, types: [] }
+    const compilerOptions = { ...checked, target: "es2024", module: "nodenext" }
+    const config = JSON.stringify({ compilerOptions, files: ["bare.ts"] })
+    writeFileSync(join(project, "bare.json"), config)
     for (const compiler of ["typescript", "typescript-5.9"]) {
       const tsc = join(root, "node_modules", compiler, "bin/tsc")
       assert.strictEqual(done(process.execPath, [tsc, "-p", "bare.json"], project), "")

@@ -25,8 +25,8 @@ export interface NodeRequest {
 export interface NodeResponse {
   /** Whether its status and headers were sent already. */
   readonly headersSent: boolean
-  /** Whether it was ended. */
-  readonly writableEnded: boolean
+  /** Whether its connection may serve a further request; HTTP/2, which is not served, has no such thing. */
+  readonly shouldKeepAlive: boolean
   /** The connection; null = it was taken away. */
   readonly socket: object | null
 }
