@@ -1,7 +1,7 @@
 /** Each number of each route beyond its bounds, as the API's own document says them. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { ask, layerOfSpectral } from "./Service.ts"
+import { ask, layer, layerOfSpectral } from "./Service.ts"
 
 interface Shape {
   readonly $ref?: string
@@ -100,5 +100,14 @@ describe("a number out of its bounds", () => {
       assert.isAbove(countOf("query"), 40)
       assert.isAbove(countOf("payload"), 20)
     }).pipe(Effect.provide(layerOfSpectral))
+  )
+
+  it.live("is not told as another one where it cannot be kept", () =>
+    Effect.gen(function* () {
+      const { json } = yield* ask("/v1/runs?limit=9007199254740993", { as: "admin" })
+      assert.deepStrictEqual(json.errors, [
+        { path: ["query", "limit"], message: "Expected an integer" }
+      ])
+    }).pipe(Effect.provide(layer))
   )
 })

@@ -78,13 +78,15 @@ export const issuesIn = (url: string, known: Parameters): ReadonlyArray<ProblemI
   return [...issues.values()]
 }
 
-/** The numbers among a request's parameters, by name. */
+/** The numbers among a request's parameters, by name, but for those that a program would alter. */
 export const numbersIn = (url: string, known: Parameters): Readonly<Record<string, number>> => {
   const given = new URLSearchParams(url.slice(url.indexOf("?") + 1))
   return Object.fromEntries(
-    [...given].flatMap(([name, text]) =>
-      known.get(name) === "number" ? [[name, Number(text)]] : []
-    )
+    [...given].flatMap(([name, text]) => {
+      const number = Number(text)
+      const isTold = known.get(name) === "number" && Number.isSafeInteger(number)
+      return isTold ? [[name, number]] : []
+    })
   )
 }
 
