@@ -41,6 +41,7 @@ import { newRow } from "../contracts/MemoryRows.ts"
 import { sample } from "../platform/Records.ts"
 import { onEngines } from "../sql/Engines.ts"
 import { comparingNone, withoutRowSecurity } from "../sql/Forgetting.ts"
+import { sessionRole } from "../sql/SessionRole.ts"
 import { publishCredit } from "../worlds/Worlds.ts"
 import { baseUrl } from "./Service.ts"
 
@@ -367,23 +368,17 @@ const tablesOf = (texts: ReadonlyArray<string>): ReadonlyArray<string> => [
 const noting =
   (noted: Noted) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-    Effect.flatMap(SqlClient.SqlClient, (client) => {
-      const secured = new WeakSet<object>()
-      return Effect.provideService(effect, Statement.CurrentTransformer, (statement, sql, fiber) =>
-        Effect.sync(() => {
-          const request = Context.getOrUndefined(fiber.context, HttpServerRequest.HttpServerRequest)
-          if (request === undefined) return statement
-          const [text, params] = statement.compile()
-          const transaction = Context.getOrUndefined(fiber.context, client.transactionService)
-          if (transaction !== undefined && text.includes("set_config('role'")) {
-            secured.add(transaction)
-          }
-          if (transaction !== undefined && secured.has(transaction)) noted.asTenant++
-          else noted.asEngine.push(text)
-          return sql.unsafe(comparingNone(text), params)
-        })
-      )
-    })
+    Effect.provideService(effect, Statement.CurrentTransformer, (statement, sql, fiber) =>
+      Effect.gen(function* () {
+        const request = Context.getOrUndefined(fiber.context, HttpServerRequest.HttpServerRequest)
+        if (request === undefined) return statement
+        const [text, params] = statement.compile()
+        const role = yield* sessionRole(sql)
+        if (role.startsWith("troupe_tenant_")) noted.asTenant++
+        else noted.asEngine.push(text)
+        return sql.unsafe(comparingNone(text), params)
+      }).pipe(Effect.orDie)
+    )
 
 /** The status and the text of an answer; of a stream, until it has said what it is to show, or that nothing more is there. */
 const ask = Effect.fnUntraced(function* (path: string, as: Who) {

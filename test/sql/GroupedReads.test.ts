@@ -8,6 +8,7 @@ import { RunReader } from "../../services/RunReader.ts"
 import { TaskStore } from "../../services/TaskStore.ts"
 import * as Samples from "../contracts/Samples.ts"
 import { onEngines } from "./Engines.ts"
+import { sessionRole } from "./SessionRole.ts"
 
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n)
 
@@ -178,11 +179,13 @@ onEngines("what principals read at once", (it) => {
         Samples.begin({ tenant: tenants[n % 2]! })
       )
       const sent: Array<string> = []
-      const noting = Effect.provideService(Statement.CurrentTransformer, (statement) =>
-        Effect.sync(() => {
-          sent.push(statement.compile()[0])
-          return statement
-        })
+      const noting = Effect.provideService(Statement.CurrentTransformer, (statement, sql) =>
+        Effect.orDie(
+          Effect.map(sessionRole(sql), (role) => {
+            sent.push(`${role}: ${statement.compile()[0]}`)
+            return statement
+          })
+        )
       )
       const answers = yield* noting(
         Effect.forEach(begun, ({ run, task }) => tasks.read(task.tenant, run), together)
@@ -191,9 +194,9 @@ onEngines("what principals read at once", (it) => {
         answers.map((task) => task?.id),
         begun.map(({ run }) => run)
       )
-      const counted = (part: string) => sent.filter((text) => text.includes(part)).length
-      assert.strictEqual(counted("FROM troupe.agent_tasks"), tenants.length)
-      assert.strictEqual(counted("set_config('role'"), tenants.length)
+      const reads = sent.filter((text) => text.includes("FROM troupe.agent_tasks"))
+      assert.lengthOf(reads, tenants.length)
+      for (const read of reads) assert.match(read, /^troupe_tenant_/)
     })
   )
 })

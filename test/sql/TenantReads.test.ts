@@ -1,10 +1,11 @@
 /** Row security: which tables have it, what a statement without its tenant finds, and what a server may refuse. */
 import { randomUUID } from "node:crypto"
-import { assert } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import { Context, Effect, Layer, Logger, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Postgres from "../../layers/sql/engine/Postgres.ts"
 import * as TenantReadsLayer from "../../layers/sql/engine/TenantReads.ts"
+import { ServerSession } from "../../layers/sql/engine/ServerSession.ts"
 import { TenantReads } from "../../layers/sql/engine/TenantReads.ts"
 import * as SemStreams from "../../layers/compose/entries/SemStreams.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
@@ -313,6 +314,27 @@ onEngines("row security", (it) => {
       })
   )
 
+  it.effect("whoever has a session has its own role and tenant there, whoever had it before", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { role: engine } = yield* currentRole
+      const tenants = [Samples.tenant(), Samples.tenant()] as const
+      const tasks = [yield* accept(tenants[0]), yield* accept(tenants[1])]
+      const left = sql.unsafe("SELECT pg_sleep(0.1)")
+      const used = (reads: TenantReads["Service"]) => (_: unknown, n: number) =>
+        Effect.gen(function* () {
+          if (n % 3 === 2) return assert.strictEqual((yield* currentRole).role, engine)
+          const reading = reads.of(tenants[n % 2]!)
+          if (n % 7 === 0) return yield* Effect.timeoutOption(reading(left), n % 10)
+          if (n % 11 === 0) return yield* Effect.flip(reading(sql.unsafe("SELECT 1 / 0")))
+          assert.deepStrictEqual(yield* reading(everyTask), [tasks[n % 2]!])
+        })
+      yield* withReads((reads) =>
+        Effect.forEach(Array.from({ length: 300 }), used(reads), { concurrency: 20 })
+      )
+    })
+  )
+
   it.effect("what principals, agents and their tools read is read in the tenant's role", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
@@ -374,6 +396,18 @@ const tenancy = Effect.fnUntraced(function* (rights: string) {
   at.password = "app"
   return { admin, name, url: at.href }
 })
+
+it.live("a session that does not get the role reads nothing, and is not taken to have it", () =>
+  Effect.gen(function* () {
+    const { readAs } = yield* ServerSession
+    const who = { role: "troupe_nobody", tenant: "acme" }
+    for (let n = 0; n < 3; n++) {
+      const error = yield* Effect.flip(readAs!(who)(currentRole))
+      assert.include(String(error.reason.cause), 'role "troupe_nobody" does not exist')
+    }
+    assert.notStrictEqual((yield* currentRole).role, who.role)
+  }).pipe(Effect.provide(EmbeddedPostgres.layer))
+)
 
 /** What a process that starts there may do, and what it warns of. */
 const started = Effect.fnUntraced(function* (url: string) {

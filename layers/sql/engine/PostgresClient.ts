@@ -13,7 +13,7 @@ import { AnswerUnlimited } from "./Upgrading.ts"
 import * as MeteredConnections from "./MeteredConnections.ts"
 import * as Pooler from "./Pooler.ts"
 import type { PoolerUnusable } from "./PoolerUnusable.ts"
-import type { ServerSession } from "./ServerSession.ts"
+import type { Reader, ServerSession } from "./ServerSession.ts"
 import { committed } from "./SqlFailure.ts"
 
 export interface Client {
@@ -115,19 +115,46 @@ const commit = (connection: SqlConnection.Connection) =>
     committed((result as PgConnection.Result).command)
   )
 
+const setConfig = (names: ReadonlyArray<string>): string =>
+  `SELECT ${names.map((name, at) => `set_config('${name}', $${at + 1}, false)`).join(", ")}`
+
+const setReader = setConfig(["role", "troupe.tenant"])
+
 /**
- * Gives a function that makes the settings in each session before its first use. They are no start-up parameters, because a pooler
- * refuses or drops those.
+ * Gives a function that makes a session what its borrower needs: the settings before its first use, and the role and tenant that it
+ * reads for, or the role that connects. The settings are no start-up parameters, because a pooler refuses or drops those.
  */
-const settingIn = (settings: ServerSession["settings"]) => {
-  const done = new WeakSet<PgConnection.PgConnection>()
-  const calls = Object.keys(settings).map((name, at) => `set_config('${name}', $${at + 1}, false)`)
-  const statement = `SELECT ${calls.join(", ")}`
+const preparing = (settings: ServerSession["settings"]) => {
+  const set = setConfig(Object.keys(settings))
   const values = Object.values(settings)
-  return (connection: PgConnection.PgConnection) =>
-    done.has(connection)
-      ? Effect.void
-      : Effect.map(connection.query(statement, values, false), () => void done.add(connection))
+  /** For whom each session reads. Undefined = nobody knows, since a change of it was not answered. */
+  const readers = new WeakMap<PgConnection.PgConnection, Reader | "engine" | undefined>()
+  const become = Effect.fnUntraced(function* (
+    connection: PgConnection.PgConnection,
+    wanted: Reader | "engine"
+  ) {
+    if (!readers.has(connection)) {
+      yield* connection.query(set, values, false)
+      readers.set(connection, "engine")
+      if (wanted === "engine") return
+    }
+    readers.set(connection, undefined)
+    yield* wanted === "engine"
+      ? connection.query("RESET ROLE")
+      : connection.query(setReader, [wanted.role, wanted.tenant])
+    readers.set(connection, wanted)
+  })
+  return (connection: PgConnection.PgConnection, wanted: Reader | "engine") => {
+    const is = readers.get(connection)
+    const isSame =
+      is === wanted ||
+      (is !== undefined &&
+        is !== "engine" &&
+        wanted !== "engine" &&
+        is.role === wanted.role &&
+        is.tenant === wanted.tenant)
+    return isSame ? Effect.void : become(connection, wanted)
+  }
 }
 
 /** Where the client connects, and the settings of its sessions. */
@@ -152,8 +179,10 @@ export const make = Effect.fnUntraced(function* (
   const inTime = bound(answer_ms, server)
   const unbounded: Bound = (self) => self
   const isPooled = yield* Pooler.find(pool, answer_ms, inTime)
-  const set = settingIn(settings)
-  const get = Effect.tap(pool.get, set)
+  const prepare = preparing(settings)
+  const getAs = (who: Reader | "engine") =>
+    Effect.tap(pool.get, (connection) => prepare(connection, who))
+  const get = getAs("engine")
   const reserve = Effect.flatMap(get, ({ pin }) => pin)
   const leased = (from: Effect.Effect<PgConnection.PgConnection, SqlError.SqlError, Scope.Scope>) =>
     Effect.map(metered.lease(inTime(from)), (connection) =>
@@ -166,7 +195,10 @@ export const make = Effect.fnUntraced(function* (
     borrower: metered.borrower((use) =>
       inTime(
         pool.use((connection) =>
-          Effect.andThen(set(connection), use(connectionOf(connection, unbounded, noticed, server)))
+          Effect.andThen(
+            prepare(connection, "engine"),
+            use(connectionOf(connection, unbounded, noticed, server))
+          )
         )
       )
     ),
@@ -178,7 +210,16 @@ export const make = Effect.fnUntraced(function* (
   })
   return {
     sql,
-    session: { isPooled, settings },
+    session: {
+      isPooled,
+      settings,
+      readAs: (who) => (read) =>
+        Effect.scoped(
+          Effect.flatMap(leased(getAs(who)), (connection) =>
+            Effect.provideService(read, sql.transactionService, [connection, 0])
+          )
+        )
+    },
     listen: Effect.fnUntraced(function* (channel) {
       const connection = yield* metered.lease(inTime(reserve))
       // When the scope closes, the driver tells the server that it no longer listens, and waits for the answer.

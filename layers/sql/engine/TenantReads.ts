@@ -6,12 +6,13 @@
  * Roles belong to the server, not to the database: each role that connects has a tenant role of its own, so that nobody can use
  * it to read another's databases. When a process starts, it creates that role and grants it what it may read.
  */
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, identity, Layer, Schema } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import type { StoreError } from "../../../services/StoreError.ts"
 import type { Tenant } from "../../../src/value/Ids.ts"
 import { rowReader } from "./DecodedRows.ts"
+import { ServerSession } from "./ServerSession.ts"
 import { inTransaction, isInTransaction } from "./SqlFailure.ts"
 
 export class TenantReads extends Context.Service<
@@ -20,8 +21,9 @@ export class TenantReads extends Context.Service<
     /** The tenant role; undefined where there is none, of which the start has warned. */
     readonly role: string | undefined
     /**
-     * Runs a read in a transaction of its own, with the tenant's role. In an open transaction it runs as a part of that one and
-     * with its role: it is then what a call reads between its writes.
+     * Runs a read with the tenant's role: in a session of that role, or in a transaction of its own where there is one session. Its
+     * statements may see different moments. In an open transaction it runs as a part of that one and with its role: it is then what
+     * a call reads between its writes.
      */
     of(
       tenant: Tenant
@@ -134,21 +136,23 @@ const prepare = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const role = yield* prepare(sql).pipe(Effect.catchTag("StoreError", Effect.die))
-  const enter = (tenant: Tenant) =>
-    sql.unsafe(
+  const { readAs } = yield* ServerSession
+  const within = (tenant: Tenant) => {
+    const enter = sql.unsafe(
       "SELECT set_config('role', $1::text, true), set_config('troupe.tenant', $2::text, true)",
       [role, tenant]
     )
+    return <A, E, R>(read: Effect.Effect<A, E, R>) =>
+      inTransaction(sql)(Effect.andThen(enter, read))
+  }
   return TenantReads.of({
     role,
-    of: (tenant) => (read) =>
-      role === undefined
-        ? read
-        : Effect.withFiber((fiber) =>
-            isInTransaction(sql, fiber)
-              ? read
-              : inTransaction(sql)(Effect.andThen(enter(tenant), read))
-          )
+    of: (tenant) => {
+      if (role === undefined) return identity
+      const reading = readAs?.({ role, tenant }) ?? within(tenant)
+      return (read) =>
+        Effect.withFiber((fiber) => (isInTransaction(sql, fiber) ? read : reading(read)))
+    }
   })
 })
 
