@@ -157,6 +157,13 @@ const preparing = (settings: ServerSession["settings"]) => {
   }
 }
 
+/** What an engine has at least: three sessions that listen, and one that holds locks. */
+const engine_min = 4
+
+/** How many of the connections are for reads on behalf of principals, so that few sessions change their role. */
+const readersOf = (connections_max: number): number =>
+  Math.floor((connections_max - engine_min) / 3)
+
 /** Where the client connects, and the settings of its sessions. */
 export interface Options {
   readonly pool: PgPool.Config & { readonly maxConnections: number }
@@ -173,16 +180,17 @@ export const make = Effect.fnUntraced(function* (
   SqlError.SqlError | PoolerUnusable,
   Scope.Scope | Reactivity.Reactivity
 > {
-  const pool = yield* PgPool.make(config)
+  const readers = readersOf(config.maxConnections)
+  const pool = yield* PgPool.make({ ...config, maxConnections: config.maxConnections - readers })
+  const readerPool =
+    readers === 0 ? pool : yield* PgPool.make({ ...config, maxConnections: readers })
   const metered = yield* MeteredConnections.make(config.maxConnections)
   const server: Server = { isStill: false }
   const inTime = bound(answer_ms, server)
   const unbounded: Bound = (self) => self
   const isPooled = yield* Pooler.find(pool, answer_ms, inTime)
   const prepare = preparing(settings)
-  const getAs = (who: Reader | "engine") =>
-    Effect.tap(pool.get, (connection) => prepare(connection, who))
-  const get = getAs("engine")
+  const get = Effect.tap(pool.get, (connection) => prepare(connection, "engine"))
   const reserve = Effect.flatMap(get, ({ pin }) => pin)
   const leased = (from: Effect.Effect<PgConnection.PgConnection, SqlError.SqlError, Scope.Scope>) =>
     Effect.map(metered.lease(inTime(from)), (connection) =>
@@ -215,8 +223,9 @@ export const make = Effect.fnUntraced(function* (
       settings,
       readAs: (who) => (read) =>
         Effect.scoped(
-          Effect.flatMap(leased(getAs(who)), (connection) =>
-            Effect.provideService(read, sql.transactionService, [connection, 0])
+          Effect.flatMap(
+            leased(Effect.tap(readerPool.get, (connection) => prepare(connection, who))),
+            (connection) => Effect.provideService(read, sql.transactionService, [connection, 0])
           )
         )
     },

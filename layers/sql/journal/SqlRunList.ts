@@ -49,7 +49,9 @@ const Row = Schema.Struct({
   /** Null before the run is created. */
   run_status: Schema.NullOr(RunCode),
   /** The agent to which its last handoff passed the run; null without a handoff. */
-  handed_to: Schema.NullOr(AgentName)
+  handed_to: Schema.NullOr(AgentName),
+  /** Whether it has calls of unknown outcome. */
+  has_unknown: Schema.Boolean
 })
 type Row = typeof Row.Type
 const decodeRuns = readableRows(Row, "runs")
@@ -95,7 +97,8 @@ const columns = `t.id, t.tenant, t.agent, t.address_key, t.conversation, t.ordin
     THEN concat('{"trace_id":', ${traceMember("t.trace_id")}, ',"agent":' || ${agentMember("t.trace_id")}, '}')
   ELSE t.trace_id END AS trace_id,
   t.created_at, r.status AS run_status,
-  (${handoffs} ORDER BY e.seq DESC LIMIT 1) AS handed_to`
+  (${handoffs} ORDER BY e.seq DESC LIMIT 1) AS handed_to,
+  EXISTS (SELECT FROM troupe.unknown_calls u WHERE u.run_id = t.id) AS has_unknown`
 
 /**
  * The condition for a status. For a status of an open run it repeats `status < 3`, without which the index of open runs is not
@@ -263,7 +266,9 @@ const page = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, query: RunQu
     read: decodeRuns,
     keyOf: (row) => row["id"]
   })
-  const runs = rows.flatMap((row) => (statusOf(row) === "awaiting_approval" ? [row.id] : []))
+  const runs = rows.flatMap((row) =>
+    row.has_unknown && statusOf(row) === "awaiting_approval" ? [row.id] : []
+  )
   const { tenant } = query
   const unknown = runs.length === 0 ? [] : yield* unknownIn(sql, { tenant, runs, limit: 500 })
   return rows.map((row) =>
