@@ -7,9 +7,10 @@ import { cutText } from "../../src/value/CutText.ts"
 import type { CallId } from "../../src/value/Ids.ts"
 import { callId, rootFrame } from "../../src/value/Ids.ts"
 import type { JournalEntry, Outcome } from "../../src/run/RunEvent.ts"
-import type { Html, ShownJson } from "./Html.ts"
+import type { Html } from "./Html.ts"
 import { boundedJson, element } from "./Html.ts"
-import { table } from "./Shell.ts"
+import type { View } from "./Shell.ts"
+import { tableBody, tableOf } from "./Shell.ts"
 
 /** A step on the way of a call, and the event that has it. */
 export interface Reason {
@@ -22,8 +23,14 @@ export interface ReasonedCall {
   readonly id: CallId
   readonly tool: string
   readonly agent: string
-  readonly arguments: ShownJson
+  readonly arguments: unknown
   readonly reasons: ReadonlyArray<Reason>
+  readonly isSettled: boolean
+}
+
+interface OpenCall extends ReasonedCall {
+  readonly reasons: Array<Reason>
+  isSettled: boolean
 }
 
 /** The longest text of a person or a tool in a reason, in UTF-16 units. */
@@ -112,7 +119,7 @@ export const reasonedCalls = (
   entries: ReadonlyArray<JournalEntry>
 ): ReadonlyArray<ReasonedCall> => {
   const agents = new Map<string, string>()
-  const calls = new Map<CallId, ReasonedCall & { readonly reasons: Array<Reason> }>()
+  const calls = new Map<CallId, OpenCall>()
   for (const entry of entries) {
     const { event, seq } = entry
     if (event._tag === "RunAccepted") agents.set(rootFrame, event.agent ?? event.address.agent)
@@ -122,10 +129,9 @@ export const reasonedCalls = (
       const { frame, step } = event
       for (const [place, { arguments: args, name: tool }] of event.calls.entries()) {
         const id = callId(frame, step, place)
-        const shown = boundedJson(args, arguments_max)
         const agent = agents.get(frame) ?? frame
         const reasons = [{ words: `proposed by ${agent}`, seq }]
-        calls.set(id, { id, tool, agent, arguments: shown, reasons })
+        calls.set(id, { id, tool, agent, arguments: args, reasons, isSettled: false })
       }
     }
     const call = "call" in event && event.call !== undefined ? calls.get(event.call) : undefined
@@ -138,6 +144,8 @@ export const reasonedCalls = (
       call.reasons.push({ words: isAsked ? "ran" : unasked, seq })
     }
     call.reasons.push({ words, seq })
+    // A person may still say what became of a call whose outcome is unknown.
+    call.isSettled = event._tag === "CallSettled" && event.outcome._tag !== "Unknown"
   }
   return [...calls.values()]
 }
@@ -145,8 +153,9 @@ export const reasonedCalls = (
 /** The most calls that a page has; its events have all. */
 const calls_max = 200
 
-const callRow = ({ agent, arguments: { missing, text }, id, reasons, tool }: ReasonedCall): Html =>
-  element(
+const callRow = ({ agent, arguments: args, id, reasons, tool }: ReasonedCall): Html => {
+  const { missing, text } = boundedJson(args, arguments_max)
+  return element(
     "tr",
     {},
     element(
@@ -178,16 +187,32 @@ const callRow = ({ agent, arguments: { missing, text }, id, reasons, tool }: Rea
       )
     )
   )
+}
+
+/** So many calls have a body of their table. */
+const body_calls = 10
+
+const callBodies = (view: View, calls: ReadonlyArray<ReasonedCall>): ReadonlyArray<Html> =>
+  Array.from({ length: Math.ceil(calls.length / body_calls) }, (_, at) => {
+    const those = calls.slice(at * body_calls, (at + 1) * body_calls)
+    const isSettled = those.length === body_calls && those.every((call) => call.isSettled)
+    const last = Math.max(...those.flatMap(({ reasons }) => reasons.map(({ seq }) => seq)))
+    return tableBody(view, `calls-${at}`, isSettled ? last : undefined, () => those.map(callRow))
+  })
 
 /** The calls of a run, each with its way. */
-export const callTable = (calls: ReadonlyArray<ReasonedCall>): Html =>
+export const callTable = (view: View, calls: ReadonlyArray<ReasonedCall>): Html =>
   element(
     "section",
     {},
     element("h2", {}, "Calls, and why"),
     calls.length === 0
       ? element("p", { class: "quiet" }, "No call was proposed.")
-      : table(["Call", "Arguments", "Why"], calls.slice(0, calls_max).map(callRow)),
+      : element(
+          "div",
+          { class: "panel scroll" },
+          tableOf(["Call", "Arguments", "Why"], callBodies(view, calls.slice(0, calls_max)))
+        ),
     calls.length > calls_max &&
       element("p", { class: "quiet small" }, `The first ${calls_max} of ${calls.length} are shown.`)
   )

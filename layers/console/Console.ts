@@ -2,19 +2,12 @@
  * The pages of the console, over the operations of the service: it can do nothing that the API cannot, and what a principal may not
  * do there is refused here too. Every page reads and every form posts without a script.
  */
-import { Effect, Redacted, Result, Schema } from "effect"
+import { Effect, Redacted, Result } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import * as RunOperations from "../../src/operation/RunOperations.ts"
 import { rightRefusal } from "../../src/principal/Rights.ts"
-import { After } from "../../src/operation/Page.ts"
-import { defined } from "../../src/value/PlainObject.ts"
-import { operations } from "../service/ServiceOperations.ts"
-import { eventsOf, pageWith } from "./KnownEvents.ts"
 import { administration } from "./AdminRoutes.ts"
-import { apiLine, jsonFile } from "./ApiLine.ts"
 import { covering } from "./CoverageRoutes.ts"
 import { files } from "./ListFiles.ts"
-import { runQuery } from "./ListQueries.ts"
 import { keyScript } from "./Keys.ts"
 import { goOnScript } from "./BulkPages.ts"
 import { bulks } from "./BulkRoutes.ts"
@@ -26,23 +19,17 @@ import { memories } from "./MemoryRoutes.ts"
 import { nowPage } from "./NowPage.ts"
 import { addressOf } from "./ProviderRoutes.ts"
 import { questions } from "./QuestionRoutes.ts"
+import { running } from "./RunRoutes.ts"
 import { governing } from "./GovernRoutes.ts"
 import { repairs } from "./RepairRoutes.ts"
-import { isOver, runPage, runsPage } from "./RunPages.ts"
 import * as Sessions from "./Sessions.ts"
 import type { Asked, Page, Surface } from "./SignedPages.ts"
 import {
-  decoded,
   fieldsOf,
   followedPage,
   html,
-  isFollowed,
-  nothingHere,
   pageAt,
   pathOf,
-  perform,
-  queryOf,
-  runId,
   shown,
   signedPage,
   to
@@ -57,67 +44,6 @@ const now = followedPage(
     const waiting = yield* lists.now.find(asked, undefined)
     const follows = yield* followingList(asked, lists.now, waiting, { page: "" })
     return nowPage(asked.view, waiting, follows)
-  })
-)
-
-const runs = followedPage(
-  Effect.fnUntraced(function* (asked: Asked) {
-    const { after, limit, status } = yield* runQuery(asked)
-    const query = { limit, ...defined({ after, status }) }
-    const found = yield* perform(operations.runs, query, asked)
-    const follows =
-      after === undefined
-        ? yield* followingList(asked, lists.runs, found, { page: "/runs", status })
-        : undefined
-    const line = apiLine(asked, RunOperations.list, query)
-    return runsPage(asked.view, { ...found, line, ...defined({ follows, status }) })
-  })
-)
-
-const AfterEvent = Schema.Struct({
-  after: Schema.optionalKey(Schema.FiniteFromString.pipe(Schema.decodeTo(After)))
-})
-
-const run = followedPage(
-  Effect.fnUntraced(function* (asked: Asked) {
-    const id = yield* runId(asked)
-    const { after } = yield* decoded(AfterEvent, queryOf(asked, ["after"]), nothingHere)
-    const run = yield* perform(operations.run, { id }, asked)
-    const newest = pageWith(Math.max(0, run.length - 1))
-    const first = after ?? (isOver(run) ? -1 : newest)
-    let found = yield* eventsOf(asked, { id, after: first })
-    // Who follows the newest events is given the next page of them when the one before is full.
-    if (found.next_after !== undefined && first < newest && isFollowed(asked)) {
-      found = yield* eventsOf(asked, { id, after: newest })
-    }
-    return runPage(asked.view, run, found.items, found.next_after !== undefined)
-  })
-)
-
-const events = signedPage(
-  Effect.fnUntraced(function* (asked: Asked) {
-    const id = yield* runId(asked)
-    const { after } = yield* decoded(AfterEvent, queryOf(asked, ["after"]), nothingHere)
-    const found = yield* eventsOf(asked, { id, ...defined({ after }) })
-    return yield* jsonFile(RunOperations.events.success, found, `run-${id}`)
-  })
-)
-
-const cancel = signedPage(
-  Effect.fnUntraced(function* (asked: Asked) {
-    const id = yield* runId(asked)
-    const trouble = {
-      status: 422,
-      title: "Say why",
-      detail: "A run is cancelled with a reason of 1 to 4,000 characters."
-    }
-    const { reason } = yield* decoded(
-      RunOperations.cancel.payload,
-      { reason: asked.fields["reason"] },
-      trouble
-    )
-    yield* perform(operations.cancel, { id, reason }, asked)
-    return to(`${asked.view.path}/runs/${id}`)
   })
 )
 
@@ -205,10 +131,7 @@ export const pages: ReadonlyArray<Page> = [
   { method: "GET", path: "/console/sign-in", answer: signInForm },
   { method: "POST", path: "/console/sign-in", answer: signIn },
   { method: "POST", path: "/console/sign-out", answer: signOut },
-  { method: "GET", path: "/console/runs", answer: runs },
-  { method: "GET", path: "/console/runs/:id", answer: run },
-  { method: "GET", path: "/console/runs/:id/events.json", answer: events },
-  { method: "POST", path: "/console/runs/:id/cancel", answer: cancel },
+  ...running,
   ...questions,
   ...files,
   ...bulks,

@@ -1,4 +1,7 @@
-/** The streams that pages follow. They tell that there is news, and the page asks for it: what it may see is looked at there. */
+/**
+ * The streams that pages follow. That of a list tells that there is news, and the page asks for it. That of a run has what its page
+ * shows, without what stays as it is there.
+ */
 import { Effect, Schema, Stream } from "effect"
 import type { Pull } from "effect"
 import { encoder } from "effect/encoding/Sse"
@@ -13,9 +16,12 @@ import { newestFollowed } from "../service/MessageEffects.ts"
 import { operations } from "../service/ServiceOperations.ts"
 import { lists, markOf } from "./FollowedLists.ts"
 import { htmxScript } from "./Following.ts"
+import { markupOf } from "./Html.ts"
+import { pageWith } from "./KnownEvents.ts"
+import { onePage } from "./RunRoutes.ts"
 import * as Sessions from "./Sessions.ts"
 import type { Asked, Page, Surface } from "./SignedPages.ts"
-import { decoded, nothingHere, perform, queryOf, signedPage } from "./SignedPages.ts"
+import { decoded, makeShared, nothingHere, perform, queryOf, signedPage } from "./SignedPages.ts"
 
 /** In ms. They are few, so that those who know of different events are told at the same moments. */
 const pauses = [500, 1_000, 2_000]
@@ -56,6 +62,10 @@ const streams_session_max = 4
 
 const news = (id: string | undefined): string =>
   encoder.write({ _tag: "Event", event: "news", id, data: "" })
+
+/** What htmx puts in its place. */
+const content = (id: string, data: string): string =>
+  encoder.write({ _tag: "Event", event: "message", id, data })
 
 /** Looks at something once in a while, for all who ask for it by the same key. */
 const makeLooks = () => {
@@ -136,14 +146,19 @@ const lastOf = Effect.fnUntraced(function* (run: RunId, feed: Feed) {
   return last ?? 0
 })
 
-/** Says that the run has new events, and which is the last. */
-const newsOf = (run: RunId, feed: Feed, open: Counts): Pull.Pull<readonly [string], WatchError> => {
+/** Gives the page of a run once it has new events. */
+const newsOf = <R>(
+  run: RunId,
+  feed: Feed,
+  open: Counts,
+  pageOf: (seq: number) => Effect.Effect<string, never, R>
+): Pull.Pull<readonly [string], WatchError, void, R> => {
   let pause: Effect.Effect<void> = Effect.void
   return Effect.gen(function* () {
     yield* pause
     const seq = yield* lastOf(run, feed)
     pause = pausing(pauseAfter(seq, open.total), run, open.total)
-    return [news(String(seq))] as const
+    return [yield* pageOf(seq)] as const
   })
 }
 
@@ -153,13 +168,41 @@ const ListCursor = Schema.Struct({
   after: Schema.optionalKey(Schema.String)
 })
 
-const RunCursor = Schema.Struct({
-  run: RunId,
-  after: Schema.FiniteFromString.pipe(Schema.decodeTo(After))
-})
+const Seq = Schema.FiniteFromString.pipe(Schema.decodeTo(After))
 
-const runNews = Effect.fnUntraced(function* (open: Counts, asked: Asked, given: unknown) {
-  const { after, run } = yield* decoded(RunCursor, given, nothingHere)
+/** `from`: it is the run's own page, which begins behind this event. Absent = another page, which is told that there is news. */
+const RunCursor = Schema.Struct({ run: RunId, from: Schema.optionalKey(Seq), after: Seq })
+
+type Shared = ReturnType<typeof makeShared>
+
+const known_step = 25
+
+/** The page of a run for one who has it up to `known`. */
+const pages = (shared: Shared, asked: Asked, run: RunId, from: number, known: number) => {
+  let has = known
+  return Effect.fnUntraced(function* (seq: number) {
+    const after = Math.max(from, pageWith(seq))
+    // Those who follow it from different events have the same, but for the newest ones.
+    const known = has - ((has + 1) % known_step)
+    const made = yield* shared(asked, `${run} ${after} ${known}`, { known }, (asked) =>
+      Effect.map(onePage(asked, run, after), ([page, last]) => ({
+        text: content(String(last), markupOf(page)),
+        more: last
+      }))
+    )
+    // The page asks for itself, and is told there what is wrong.
+    if (made === undefined) return news(String(seq))
+    has = made.more
+    return made.textOf(asked.view)
+  })
+}
+
+const runNews = Effect.fnUntraced(function* (
+  { open, shared }: { readonly open: Counts; readonly shared: Shared },
+  asked: Asked,
+  given: unknown
+) {
+  const { after, from, run } = yield* decoded(RunCursor, given, nothingHere)
   const { principal } = asked.view
   const { conversation, length, ordinal } = yield* perform(operations.run, { id: run }, asked)
   yield* newestFollowed(conversation, ordinal, principal)
@@ -167,17 +210,25 @@ const runNews = Effect.fnUntraced(function* (open: Counts, asked: Asked, given: 
   // What is there already is told at once, and not read.
   const last = length - 1
   const feed = runtime.openFeed(conversation, { ordinal, seq: last }, principal)
-  const told = Stream.fromIterable(after < last ? [news(String(last))] : [])
+  const page =
+    from === undefined
+      ? (seq: number) => Effect.succeed(news(String(seq)))
+      : pages(shared, asked, run, from, after)
+  const told = after < last ? Stream.fromEffect(page(last)) : Stream.empty
   const more = Stream.scoped(
-    Stream.fromPull(Effect.map(feed, (opened) => newsOf(run, opened, open)))
+    Stream.fromPull(Effect.map(feed, (opened) => newsOf(run, opened, open, page)))
   )
   const failed = Stream.concat(
     Stream.succeed(news(undefined)),
     Stream.drain(Stream.fromEffect(Effect.sleep(failed_ms)))
   )
-  return Stream.concat(
+  const all = Stream.concat(
     told,
     Stream.catch(more, () => failed)
+  )
+  return Stream.provideContext(
+    all,
+    yield* Effect.context<Effect.Services<ReturnType<typeof page>>>()
   )
 })
 
@@ -202,15 +253,16 @@ const place = (open: Counts, session: string) =>
 const follow = (surface: Surface) => {
   const open = new Counts()
   const looks = makeLooks()
+  const shared = makeShared(surface)
   return signedPage(
     Effect.fnUntraced(function* (asked: Asked) {
       const { request, session, view } = asked
       yield* place(open, session)
-      const query = queryOf(asked, ["run", "of", "status", "after"])
+      const query = queryOf(asked, ["run", "from", "of", "status", "after"])
       const last = request.headers["last-event-id"]
       const given = last === undefined ? query : { ...query, after: last }
       const texts = yield* "run" in given
-        ? runNews(open, asked, given)
+        ? runNews({ open, shared }, asked, given)
         : listNews({ looks, open, surface }, asked, given)
       let beats = 0
       // While the store does not answer, nobody knows better.

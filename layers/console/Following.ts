@@ -15,6 +15,8 @@ export interface Following {
   readonly page: string
   /** The path of its stream, from what the page shows. */
   readonly news: string
+  /** The stream has the content itself. Absent = it says that there is news, and the page asks for it. */
+  readonly hasContent?: boolean
 }
 
 /** What htmx is told: nothing is kept, nothing swapped of an answer that is none, and what somebody opened stays open. */
@@ -26,6 +28,8 @@ const config = {
   includeIndicatorCSS: false,
   noSwap: ["204", "304", "4xx", "5xx"],
   morphIgnore: ["data-htmx-powered", "open"],
+  // What stays as it is comes empty once a page has it.
+  morphSkip: "[hx-morph-skip], .kept",
   // Otherwise a console would find the service a minute after it is back.
   sse: { reconnectMaxDelay: 3_000 }
 }
@@ -47,14 +51,15 @@ export const followContent = ({ page }: Following, nonce: string): Attributes =>
 })
 
 /** How the connection is. The first one is tried until it stands: htmx itself goes on only with one that stood. */
-export const followState = ({ news }: Following, nonce: string): Html =>
+export const followState = ({ hasContent = false, news }: Following, nonce: string): Html =>
   element("p", {
     id: "live",
     class: "live",
     role: "status",
     "hx-sse-connect": news,
     "hx-trigger": "load, every 3s",
-    "hx-swap": "none",
+    "hx-target": hasContent ? "#content" : undefined,
+    "hx-swap": hasContent ? "innerMorph strip:true" : "none",
     "hx-sync": "this:drop",
     "hx-morph-skip": "",
     "hx-nonce": nonce
@@ -96,6 +101,12 @@ const isTyped = (field) => field.type !== "hidden" && field.value !== field.defa
 document.addEventListener("htmx-before-swap", (event) => {
   const task = event.detail.tasks.find(({ type }) => type === "main")
   if (!task || task.target !== content()) return
+  const isThere = ({ id }) => content().querySelector('.kept[id="' + id + '"]')
+  if (![...task.fragment.querySelectorAll(".kept:empty")].every(isThere)) {
+    event.preventDefault()
+    htmx.trigger(content(), "news")
+    return
+  }
   const typed = [...content().querySelectorAll("input, textarea")].filter(isTyped)
   const isKept = ({ name }) => task.fragment.querySelector('[name="' + name + '"]')
   if (task.fragment.firstElementChild && typed.every(isKept)) {

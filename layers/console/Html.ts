@@ -101,8 +101,11 @@ export const scriptAt = (path: string, nonce?: string): Html =>
     written
   )
 
+/** A part of a page, for a page that is there. */
+export const markupOf = (part: Html): string => part[written]
+
 /** A whole page. */
-export const documentOf = (page: Html): string => `<!doctype html>${page[written]}`
+export const documentOf = (page: Html): string => `<!doctype html>${markupOf(page)}`
 
 /** JSON on lines of its own, in which every invisible character is an escape: nothing hides in it, and it means the same. */
 export const jsonText = (value: unknown): string =>

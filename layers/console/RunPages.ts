@@ -14,7 +14,19 @@ import type { Child, Html, ShownJson } from "./Html.ts"
 import { boundedJson, element } from "./Html.ts"
 import { spansOf } from "./WorkSpans.ts"
 import type { View } from "./Shell.ts"
-import { downloads, emptyList, fact, form, may, nextPage, page, table } from "./Shell.ts"
+import {
+  downloads,
+  emptyList,
+  fact,
+  form,
+  isKnown,
+  may,
+  nextPage,
+  page,
+  table,
+  tableBody,
+  tableOf
+} from "./Shell.ts"
 import { waterfall } from "./Waterfall.ts"
 import { clock, moment, shortId } from "./Words.ts"
 
@@ -178,21 +190,35 @@ const eventRow = (view: View, id: string, entry: JournalEntry, { missing, text }
     )
   )
 
-/** The rows of the first events, as many as a page has room for. */
-const eventRows = (
-  view: View,
-  id: string,
-  entries: ReadonlyArray<JournalEntry>
-): ReadonlyArray<Html> => {
-  const rows: Array<Html> = []
+/** So many events have a body of their table. */
+const body_events = 25
+
+/** The bodies of the table of events, as many of them as a page has room for, and how many those are. */
+const eventBodies = (view: View, id: string, entries: ReadonlyArray<JournalEntry>) => {
+  const bodies: Array<Html> = []
   let units = 0
-  for (const entry of entries) {
-    if (units >= page_units_max) break
-    const shown = boundedJson(entry.event, event_units_max)
-    units += shown.text.length
-    rows.push(eventRow(view, id, entry, shown))
+  let count = 0
+  while (count < entries.length && units < page_units_max) {
+    const number = Math.floor((entries[count]?.seq ?? 0) / body_events)
+    const those = entries
+      .slice(count, count + body_events)
+      .filter(({ seq }) => seq < (number + 1) * body_events)
+    const last = those.at(-1)?.seq
+    const settled = last === (number + 1) * body_events - 1 ? last : undefined
+    const rows: Array<Html> = []
+    if (!isKnown(view, settled)) {
+      for (const entry of those) {
+        if (units >= page_units_max) break
+        const shown = boundedJson(entry.event, event_units_max)
+        units += shown.text.length
+        rows.push(eventRow(view, id, entry, shown))
+      }
+    }
+    const isWhole = isKnown(view, settled) || rows.length === those.length
+    count += isWhole ? those.length : rows.length
+    bodies.push(tableBody(view, `events-${number}`, isWhole ? settled : undefined, () => rows))
   }
-  return rows
+  return { bodies, count }
 }
 
 /** Which events stand on the page, and the links to the others. */
@@ -286,25 +312,30 @@ const followingOf = (
   const [first, last] = [shown[0]?.seq ?? 0, shown.at(-1)?.seq ?? -1]
   return {
     page: `${view.path}/runs/${run.id}${first === 0 ? "" : `?after=${first - 1}`}`,
-    news: `${view.path}/live?run=${run.id}&after=${last}`
+    news: `${view.path}/live?run=${run.id}&from=${first - 1}&after=${last}`,
+    hasContent: true
   }
 }
 
-/** One run. `entries`: some of its events; `isCut`: there are more behind them. */
+/** The most spans of a run that goes on: its page draws them again with each of its events. */
+const live_spans_max = 40
+
+/** The page of one run, and the last event that it shows. `entries`: some of its events; `isCut`: there are more behind them. */
 export const runPage = (
   view: View,
   run: RunSummary,
   entries: ReadonlyArray<JournalEntry>,
   isCut: boolean
-): Html => {
-  const rows = eventRows(view, run.id, entries)
-  const shown = entries.slice(0, rows.length)
-  return page(
+): readonly [page: Html, last: number] => {
+  const { bodies, count } = eventBodies(view, run.id, entries)
+  const shown = entries.slice(0, count)
+  const follows = followingOf(view, run, shown, isCut)
+  const whole = page(
     view,
     {
       title: cutText(run.message, 80) || "Run",
       current: "/runs",
-      follows: followingOf(view, run, shown, isCut),
+      follows,
       aside: [statusTag(run.status), shortId(run.id), forkButton(view, run), cancel(view, run)]
     },
     waiting(view, run),
@@ -312,31 +343,22 @@ export const runPage = (
     element(
       "div",
       { class: "panel" },
-      element("section", {}, element("h2", {}, "What happened when"), waterfall(spansOf(shown))),
-      callTable(reasonedCalls(shown)),
+      element(
+        "section",
+        {},
+        element("h2", {}, "What happened when"),
+        waterfall(spansOf(shown), follows && live_spans_max)
+      ),
+      callTable(view, reasonedCalls(shown)),
       element(
         "section",
         { class: "scroll" },
         element("h2", {}, "Every event"),
-        element(
-          "table",
-          {},
-          element(
-            "thead",
-            {},
-            element(
-              "tr",
-              {},
-              ["Seq", "At (UTC)", "Event", "What"].map((name) =>
-                element("th", { scope: "col" }, name)
-              )
-            )
-          ),
-          element("tbody", {}, rows)
-        ),
-        whichEvents(view, run, shown, isCut || rows.length < entries.length),
+        tableOf(["Seq", "At (UTC)", "Event", "What"], bodies),
+        whichEvents(view, run, shown, isCut || count < entries.length),
         download(view, run, entries)
       )
     )
   )
+  return [whole, shown.at(-1)?.seq ?? -1]
 }

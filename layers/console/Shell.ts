@@ -19,10 +19,19 @@ export interface View {
   readonly nonce: string
   /** When the page was asked for, in ms since 1970. */
   readonly now: number
-  /** The page is for several people with the same rights, of whom the principal is one: it has no menu, which names it. */
-  readonly isShared?: boolean
+  /** Absent = the whole page is asked for. */
+  readonly part?: Part
   /** The lists of records in the menu. Absent = none. */
   readonly records?: ReadonlyArray<RecordLink>
+}
+
+/**
+ * The content of a page without what stands around it, for several people with the same rights, of whom the principal is one. They
+ * have the page as it was before.
+ */
+export interface Part {
+  /** What the events up to this place have settled is on their pages, and is not sent again. -1 = nothing is. */
+  readonly known: number
 }
 
 /** A list of records in the menu, for those who have the right to it. */
@@ -184,8 +193,16 @@ export const page = (
     readonly title: string
   },
   ...content: ReadonlyArray<Child>
-): Html =>
-  element(
+): Html => {
+  const main = element(
+    "main",
+    { id: "content", ...(follows && followContent(follows, view.nonce)) },
+    element("header", { class: "page" }, element("h1", {}, title), aside),
+    follows !== undefined && followState(follows, view.nonce),
+    content
+  )
+  if (view.part !== undefined) return main
+  return element(
     "html",
     { lang: "en" },
     head(
@@ -198,17 +215,12 @@ export const page = (
       "body",
       {},
       element("a", { class: "skip", href: "#content" }, "To the content"),
-      view.isShared !== true && menu(view, current),
-      element(
-        "main",
-        { id: "content", ...(follows && followContent(follows, view.nonce)) },
-        element("header", { class: "page" }, element("h1", {}, title), aside),
-        follows !== undefined && followState(follows, view.nonce),
-        content
-      ),
+      menu(view, current),
+      main,
       keyList
     )
   )
+}
 
 /** What a form asked for and was not done: what was typed, and why not. */
 export interface Rejected {
@@ -231,6 +243,29 @@ export const typedText = (text: string | undefined): Child =>
     element("pre", { tabindex: 0 }, text)
   ]
 
+/** A table of bodies, with the names of its columns, which are numbers from one of them on. */
+export const tableOf = (
+  columns: ReadonlyArray<string>,
+  bodies: ReadonlyArray<Html>,
+  numbersFrom = Infinity
+): Html =>
+  element(
+    "table",
+    {},
+    element(
+      "thead",
+      {},
+      element(
+        "tr",
+        {},
+        columns.map((name, at) =>
+          element("th", { scope: "col", class: at < numbersFrom ? undefined : "num" }, name)
+        )
+      )
+    ),
+    bodies
+  )
+
 /** A table with the names of its columns, which are numbers from one of them on. */
 export const table = (
   columns: ReadonlyArray<string>,
@@ -240,22 +275,24 @@ export const table = (
   element(
     "div",
     { class: "panel scroll" },
-    element(
-      "table",
-      {},
-      element(
-        "thead",
-        {},
-        element(
-          "tr",
-          {},
-          columns.map((name, at) =>
-            element("th", { scope: "col", class: at < numbersFrom ? undefined : "num" }, name)
-          )
-        )
-      ),
-      element("tbody", {}, rows)
-    )
+    tableOf(columns, [element("tbody", {}, rows)], numbersFrom)
+  )
+
+/** Whether the page has what stays as it is after this event. */
+export const isKnown = ({ part }: View, settled: number | undefined): boolean =>
+  settled !== undefined && part !== undefined && settled <= part.known
+
+/** The body of a table: `settled` is the event after which its rows stay as they are; undefined = they may change. */
+export const tableBody = (
+  view: View,
+  id: string,
+  settled: number | undefined,
+  rows: () => ReadonlyArray<Html>
+): Html =>
+  element(
+    "tbody",
+    { id, class: settled === undefined ? undefined : "kept" },
+    isKnown(view, settled) ? [] : rows()
   )
 
 /** A row of a table, whose cells are numbers from one of them on. */

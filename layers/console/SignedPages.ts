@@ -1,5 +1,4 @@
 /** What the routes of the console share: a page for whoever is signed in, what was asked, and the operation that answers. */
-import { Buffer } from "node:buffer"
 import { ByteSize, Clock, Effect, Schema } from "effect"
 import type { Scope, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -10,10 +9,10 @@ import * as RunOperations from "../../src/operation/RunOperations.ts"
 import type { Principal } from "../../src/principal/Principal.ts"
 import { rightRefusal } from "../../src/principal/Rights.ts"
 import type { Html } from "./Html.ts"
-import { documentOf } from "./Html.ts"
+import { documentOf, markupOf } from "./Html.ts"
 import type { IdentityProvider } from "./IdentityProvider.ts"
 import * as Sessions from "./Sessions.ts"
-import type { RecordLink, Rejected, View } from "./Shell.ts"
+import type { Part, RecordLink, Rejected, View } from "./Shell.ts"
 import type { Trouble } from "./SignInPages.ts"
 import { problemPage } from "./SignInPages.ts"
 
@@ -82,16 +81,18 @@ const signedPolicy = (nonce: string): string =>
     "; connect-src 'self'; require-trusted-types-for 'script'; trusted-types htmx"
   )
 
-const html_type = "text/html; charset=utf-8"
 // Browsers send the origin of a form only with a referrer.
 const page_headers = { "content-security-policy": policy, "referrer-policy": "same-origin" }
 
-export const html = (page: Html, status = 200): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.text(documentOf(page), {
+const htmlText = (text: string, status = 200): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(text, {
     status,
-    contentType: html_type,
+    contentType: "text/html; charset=utf-8",
     headers: page_headers
   })
+
+export const html = (page: Html, status = 200): HttpServerResponse.HttpServerResponse =>
+  htmlText(documentOf(page), status)
 
 export const to = (path: string) => HttpServerResponse.redirect(path, { status: 303 })
 
@@ -234,26 +235,18 @@ const makeGathered = () => {
 /** What a session has of its own on a page. */
 type Own = Pick<View, "form_key" | "nonce">
 
-/** A page whose stand-ins for what each session has of its own are known, in UTF-8. */
-type SharedPage = (own: Own) => HttpServerResponse.HttpServerResponse
+/** A text with a place for what each session has of its own. */
+type SharedText = (own: Own) => string
 
 /** `standIn`: what nobody else knows, before `f` for the key of forms and `n` for the nonce. */
-const sharedPage = (page: Html, standIn: string): SharedPage => {
-  const [first = "", ...rest] = documentOf(page).split(standIn)
-  const parts = rest.map((part) => [part[0] === "f", Buffer.from(part.slice(1))] as const)
-  const begin = Buffer.from(first)
-  return ({ form_key, nonce }) => {
-    const own = [Buffer.from(nonce), Buffer.from(form_key)] as const
-    const bytes = parts.flatMap(([isKey, part]) => [own[isKey ? 1 : 0], part])
-    return HttpServerResponse.uint8Array(Buffer.concat([begin, ...bytes]), {
-      contentType: html_type,
-      headers: page_headers
-    })
-  }
+const sharedText = (text: string, standIn: string): SharedText => {
+  const [first = "", ...rest] = text.split(standIn)
+  return ({ form_key, nonce }) =>
+    rest.reduce((all, part) => all + (part[0] === "f" ? form_key : nonce) + part.slice(1), first)
 }
 
-/** On what a page depends that is shared: who may do the same in the same workspace sees the same. */
-const sharedKey = ({ base, request, view: { path, principal } }: Asked): string =>
+/** On what depends that is shared: who may do the same in the same workspace sees the same. */
+const sharedKey = ({ base, request, view: { path, principal } }: Asked, what: string): string =>
   JSON.stringify([
     principal.tenant,
     principal.roles,
@@ -261,35 +254,49 @@ const sharedKey = ({ base, request, view: { path, principal } }: Asked): string 
     Sessions.originOf(request),
     base,
     path,
-    request.url
+    what
   ])
 
-/** The same page once for all who follow it and ask for it at the same time. Whatever goes wrong with it is for each alone. */
-const makeShared = (surface: Surface) => {
+/** What `makeShared` makes of a page: its text, and what else is known of it. */
+export interface Made<A> {
+  readonly text: string
+  readonly more: A
+}
+
+/**
+ * Makes the content of a page once for all who follow it and ask for `what` at the same time. Undefined = it could not be made:
+ * whatever goes wrong with it is for each alone.
+ */
+export const makeShared = (surface: Surface) => {
   const gathered = makeGathered()
-  return <E, R>(asked: Asked, answer: (asked: Asked) => Effect.Effect<Html, E, R>) => {
+  return <A, E, R>(
+    asked: Asked,
+    what: string,
+    part: Part,
+    make: (asked: Asked) => Effect.Effect<Made<A>, E, R>
+  ) => {
     const { principal } = asked.view
     const made = Effect.gen(function* () {
       const standIn = yield* Sessions.newId
-      const own = { form_key: `${standIn}f`, nonce: `${standIn}n` }
-      const view = { ...asked.view, ...own, isShared: true }
-      const page = yield* answer({ ...asked, view, session: "" })
-      return sharedPage(page, standIn)
+      const now = yield* Clock.currentTimeMillis
+      const own = { form_key: `${standIn}f`, nonce: `${standIn}n`, now, part }
+      const { more, text } = yield* make({ ...asked, view: { ...asked.view, ...own }, session: "" })
+      return { more, textOf: sharedText(text, standIn) }
     })
     return Effect.orElseSucceed(
-      gathered(sharedKey(asked), surface.share(principal, made)),
+      gathered(sharedKey(asked, what), surface.share(principal, made)),
       () => undefined
     )
   }
 }
 
-/** `sharedOf`: gives the page where it was made for several sessions; undefined = it is made for this one. */
+/** `sharedOf`: gives the content where it was made for several sessions; undefined = the page is made for this one. */
 const signed =
   <A extends Html | HttpServerResponse.HttpServerResponse, E, R>(
     answer: (asked: Asked) => Effect.Effect<A, E, R>,
     sharedOf: (
       surface: Surface
-    ) => (asked: Asked) => Effect.Effect<SharedPage | undefined, never, R>
+    ) => (asked: Asked) => Effect.Effect<SharedText | undefined, never, R>
   ) =>
   (surface: Surface) => {
     const shared = sharedOf(surface)
@@ -321,7 +328,9 @@ const signed =
             }
             const now = yield* Clock.currentTimeMillis
             const given =
-              common?.(view) ?? (yield* answer({ ...asked, view: { ...view, now }, fields }))
+              common === undefined
+                ? yield* answer({ ...asked, view: { ...view, now }, fields })
+                : htmlText(common(view))
             const response = HttpServerResponse.isHttpServerResponse(given) ? given : html(given)
             return HttpServerResponse.setHeader(
               response,
@@ -346,7 +355,15 @@ export const signedPage = <E, R>(
 export const followedPage = <E, R>(answer: (asked: Asked) => Effect.Effect<Html, E, R>) =>
   signed(answer, (surface) => {
     const shared = makeShared(surface)
-    return (asked) => (isFollowed(asked) ? shared(asked, answer) : Effect.undefined)
+    const content = (asked: Asked) =>
+      Effect.map(answer(asked), (page) => ({ text: markupOf(page), more: undefined }))
+    return (asked) =>
+      isFollowed(asked)
+        ? Effect.map(
+            shared(asked, asked.request.url, { known: -1 }, content),
+            (made) => made?.textOf
+          )
+        : Effect.undefined
   })
 
 /** Performs an operation as the one who is signed in. */

@@ -75,7 +75,7 @@ main > details { margin-bottom: 12px } .talk, .talk-messages { max-width: 860px 
 .chain li:last-child::before { background: var(--wait) }
 table { border-collapse: collapse; width: 100% } thead th { font-size: 12px; color: var(--quiet) }
 th { text-align: left; font-weight: 600; padding: 6px 12px } th, td { border-bottom: 1px solid var(--line) }
-td { padding: 7px 12px; vertical-align: top } tr:last-child > * { border-bottom: 0 } th.num, td.num { text-align: right } td.num, td.line { white-space: nowrap }
+td { padding: 7px 12px; vertical-align: top } :is(thead, tbody:last-child) > tr:last-child > * { border-bottom: 0 } th.num, td.num { text-align: right } td.num, td.line { white-space: nowrap }
 td.wide { min-width: 240px; overflow-wrap: anywhere } tr:target { background: var(--accent-ground) }
 .args th { width: 170px; vertical-align: top; font: 12.5px/1.6 var(--mono); color: var(--quiet) } .args th, .args td { border: 0; padding: 5px 12px 5px 0; overflow-wrap: anywhere }
 .args code { white-space: pre-wrap } del { color: var(--bad); background: var(--bad-ground) } ins { color: var(--good); background: var(--good-ground); text-decoration: none }

@@ -142,9 +142,9 @@ const legend = (["model", "tool", "person"] as const).map((kind) =>
   )
 )
 
-/** The picture with its legend. Each bar leads to its event below. */
-export const waterfall = (spans: ReadonlyArray<Span>): Html => {
-  const shown = spans.slice(0, rows_max)
+/** The picture with its legend. Each bar leads to its event below. `newest`: so many of the last ones; absent = the first ones. */
+export const waterfall = (spans: ReadonlyArray<Span>, newest?: number): Html => {
+  const shown = newest === undefined ? spans.slice(0, rows_max) : spans.slice(-newest)
   const axis = axisOf(shown)
   const height = shown.length * row_height
   return element(
@@ -166,7 +166,13 @@ export const waterfall = (spans: ReadonlyArray<Span>): Html => {
       folds(axis, height),
       shown.map((span, index) => row(axis, span, index))
     ),
-    spans.length > rows_max &&
-      element("p", { class: "quiet small" }, `The first ${rows_max} of ${spans.length} are drawn.`)
+    spans.length > shown.length &&
+      element(
+        "p",
+        { class: "quiet small" },
+        newest === undefined
+          ? `The first ${shown.length} of ${spans.length} are drawn.`
+          : `The newest ${shown.length} of ${spans.length} are drawn while the run goes on.`
+      )
   )
 }

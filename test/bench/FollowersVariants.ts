@@ -60,7 +60,7 @@ const opened = (
     }).once("error", reject)
   })
 
-/** Signs in, opens the page of a run, and fetches it again when there is news, as a browser does: one at a time, and the last. */
+/** Signs in, opens the page of a run, and follows it; it is fetched again where its stream says so, one at a time, and the last. */
 const consoleOf = async (url: string, run: string, token: string) => {
   const body = new URLSearchParams({ form_key: "none", token }).toString()
   const type = "application/x-www-form-urlencoded"

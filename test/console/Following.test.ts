@@ -31,6 +31,24 @@ const look = tool(
   () => "nothing"
 )
 
+/** Looks so often, keeps it once a person says so, and answers. */
+const looking = (times: number) => ({
+  agents: [
+    agent({
+      name: "desk",
+      instructions: "Look, and keep it.",
+      tools: ["look", "keep"],
+      limits: { steps_max: 200 }
+    })
+  ],
+  tools: [look, keep],
+  model: scripted(({ step }) => {
+    if (step <= times) return call("look", {})
+    return step === times + 1 ? call("keep", {}) : text("It is kept.")
+  }),
+  http
+})
+
 const keep = tool(
   {
     namespace: "desk",
@@ -62,7 +80,10 @@ describe("what pages follow", () => {
     const { id, last, run } = await asked()
     const olga = await signedIn(troupe, "olga")
     const page = await olga.get(`/console/runs/${run}`)
-    assert.include(page.text, `hx-sse-connect="/console/live?run=${run}&amp;after=${last}"`)
+    assert.include(
+      page.text,
+      `hx-sse-connect="/console/live?run=${run}&amp;from=-1&amp;after=${last}"`
+    )
     const stream = reading(await follow(olga, `run=${run}&after=${last}`))
     assert.notInclude(await stream.until(alive), "news")
     await troupe.decide(id, { decision: "approve" }, anna)
@@ -157,22 +178,7 @@ describe("what pages follow", () => {
   })
 
   it("tells of many events at once, at most twice a second", async () => {
-    const desk = await start({
-      agents: [
-        agent({
-          name: "desk",
-          instructions: "Look, and keep it.",
-          tools: ["look", "keep"],
-          limits: { steps_max: 200 }
-        })
-      ],
-      tools: [look, keep],
-      model: scripted(({ step }) => {
-        if (step <= 100) return call("look", {})
-        return step === 101 ? call("keep", {}) : text("It is kept.")
-      }),
-      http
-    })
+    const desk = await start(looking(100))
     try {
       const olga = await signedIn(desk, "olga")
       const begun = performance.now()
@@ -192,6 +198,50 @@ describe("what pages follow", () => {
       const again = reading(await follow(olga, `run=${run}&after=-1`))
       assert.strictEqual((await again.until(`id: ${length - 1}\n`)).split("event: news").length, 2)
       await again.leave()
+    } finally {
+      await desk.stop()
+    }
+  })
+
+  it("gives the page of a run what is new, and each session what it may do", async () => {
+    const desk = await start(looking(40))
+    try {
+      const { run } = await desk.ask({ agent: "desk", text: "Look." }, anna)
+      const { length } = await desk.run(run)
+      const people = await Promise.all(
+        (["olga", "otto", "vera"] as const).map(async (name) => {
+          const browser = await signedIn(desk, name)
+          return { name, browser, key: await browser.formKey() }
+        })
+      )
+      const pageOf = async (browser: PlainBrowser, after: number) => {
+        const stream = reading(await follow(browser, `run=${run}&from=-1&after=${after}`))
+        const told = await stream.until("</main>")
+        await stream.leave()
+        assert.include(told, `\nid: ${length - 1}\ndata: <main id="content"`)
+        return told
+      }
+      const told = await Promise.all(people.map(({ browser }) => pageOf(browser, length - 20)))
+      for (const [at, { key, name }] of people.entries()) {
+        const page = told[at] ?? ""
+        const first_new = length - 19 - ((length - 19) % 25)
+        for (let n = 0; n < first_new / 25; n++) {
+          assert.include(page, `<tbody id="events-${n}" class="kept"></tbody>`)
+        }
+        for (const seq of [first_new, length - 1]) assert.include(page, `<tr id="event-${seq}"`)
+        assert.notInclude(page, `<tr id="event-${first_new - 1}"`)
+        assert.include(page, '<tbody id="calls-0" class="kept"></tbody>')
+        assert.match(page, /<tbody id="calls-4"><tr>/)
+        assert.include(page, "The newest 40 of 82 are drawn while the run goes on.")
+        assert.strictEqual(page.includes(`value="${key}"`), name !== "vera", name)
+        for (const other of people) if (other !== people[at]) assert.notInclude(page, other.key)
+      }
+      const whole = await pageOf(people[0]!.browser, -1)
+      assert.deepStrictEqual(
+        [...whole.matchAll(/<tr id="event-(\d+)"/g)].map(([, seq]) => Number(seq)),
+        Array.from({ length }, (_, seq) => seq)
+      )
+      assert.notInclude(whole, 'class="kept"></tbody>')
     } finally {
       await desk.stop()
     }

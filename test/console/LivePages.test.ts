@@ -1,11 +1,15 @@
 /** Pages that follow what they show, in a real browser: nothing moves under whoever types, and a lost server is found again. */
+import { setTimeout } from "node:timers/promises"
 import { Effect } from "effect"
 import type { Page } from "playwright-core"
+import { agent, tool } from "troupe"
+import { start } from "troupe/embed"
+import { call, scripted, text } from "troupe/testing"
 import { assert, describe } from "vitest"
 import * as Children from "../process/Child.ts"
 import * as Homes from "../process/Homes.ts"
 import { at, inBrowser, opened, signIn } from "./BrowserScene.ts"
-import { anna, http, PlainBrowser, tokenOf } from "./ConsoleScene.ts"
+import { anna, http, PlainBrowser, shop, tokenOf } from "./ConsoleScene.ts"
 
 describe("a page of a run that goes on", () => {
   /** A process that packs boxes; it can be killed, and begun again at the same address. */
@@ -103,6 +107,82 @@ describe("a page of a run that goes on", () => {
       }).pipe(Effect.scoped, Effect.runPromise),
     180_000
   )
+})
+
+describe("a page of a long run", () => {
+  const boxes = 70
+  const pack = tool(
+    { namespace: "post", name: "pack", description: "Packs a box.", side_effects: "read" },
+    () => setTimeout(20).then(() => "packed")
+  )
+
+  inBrowser("has each event and call once as it grows, and leaves open what is open", async () => {
+    const troupe = await start({
+      agents: [
+        agent({
+          name: "packer",
+          instructions: "Pack.",
+          tools: ["pack"],
+          limits: { steps_max: boxes + 1 }
+        })
+      ],
+      tools: [pack],
+      model: scripted(({ step }) => (step <= boxes ? call("pack") : text("All is packed."))),
+      http
+    })
+    try {
+      const { run } = await troupe.send({ agent: "packer", text: "Pack." }, anna)
+      const { close, complaints, page } = await opened(troupe.url ?? "")
+      await signIn(page, "olga")
+      await page.goto(`/console/runs/${run}`)
+      const opens = page.locator("#event-1 details")
+      await opens.locator("summary").click()
+      await troupe.result(run)
+      const { length } = await troupe.run(run)
+      await page.locator(`#event-${length - 1}`).waitFor({ state: "attached" })
+      assert.deepStrictEqual(
+        await page.evaluate("[...document.querySelectorAll('tr[id]')].map(({ id }) => id)"),
+        Array.from({ length }, (_, seq) => `event-${seq}`)
+      )
+      assert.strictEqual(await page.locator("[id^=calls-] tr").count(), boxes)
+      assert.isNotNull(await opens.getAttribute("open"))
+      // What is over is followed no more.
+      assert.strictEqual(await page.locator("#live").count(), 0)
+      assert.deepStrictEqual(complaints, [])
+      await close()
+    } finally {
+      await troupe.stop()
+    }
+  })
+
+  inBrowser("asks for all of itself where it has not what it would keep", async () => {
+    const troupe = await shop({ http })
+    try {
+      const { run } = await troupe.ask({ agent: "billing", text: "Refund order 1003." }, anna)
+      const { close, page } = await opened(troupe.url ?? "")
+      await signIn(page, "olga")
+      await page.goto(`/console/runs/${run}`)
+      await page.getByRole("status").getByText("Live", { exact: true }).waitFor()
+      const asked = page.waitForResponse(`**/console/runs/${run}`)
+      const isLeft = await page.evaluate(`(() => {
+        const main = document.createElement("main")
+        const kept = Object.assign(document.createElement("tbody"), { id: "events-7", className: "kept" })
+        main.append(document.createElement("table"))
+        main.firstChild.append(kept)
+        const fragment = document.createDocumentFragment()
+        fragment.append(main)
+        const tasks = [{ type: "main", target: document.querySelector("#content"), fragment }]
+        return !document.querySelector("#live").dispatchEvent(
+          new CustomEvent("htmx-before-swap", { detail: { tasks }, bubbles: true, cancelable: true })
+        )
+      })()`)
+      assert.isTrue(isLeft)
+      assert.strictEqual((await asked).status(), 200)
+      await close()
+    } finally {
+      await troupe.stop()
+    }
+  })
 })
 
 describe("lists that are followed", () => {
