@@ -27,12 +27,16 @@ const refused = {
   message: "All tools are stopped."
 }
 
-const waysOf = (...events: ReadonlyArray<object>) => {
+const callsOf = (...events: ReadonlyArray<object>) => {
   const entries = [accepted, ...events].map((event, seq) => ({ seq, at: seq, event }))
-  return reasonedCalls(entries as unknown as ReadonlyArray<JournalEntry>).map(
-    ({ reasons, tool }) => [tool, ...reasons.map(({ seq, words }) => `${seq} ${words}`)]
-  )
+  return reasonedCalls(entries as unknown as ReadonlyArray<JournalEntry>)
 }
+
+const waysOf = (...events: ReadonlyArray<object>) =>
+  callsOf(...events).map(({ reasons, tool }) => [
+    tool,
+    ...reasons.map(({ seq, words }) => `${seq} ${words}`)
+  ])
 
 describe("the way of a call", () => {
   it("is what was asked, who decided, and what came of it", () => {
@@ -115,6 +119,22 @@ describe("the way of a call", () => {
         ["3 denied by olga: “no”", "4 did not run"],
         ["1 proposed by desk", "5 gave the result of an equal call, and did not run"]
       ]
+    )
+  })
+
+  it("is settled with its outcome, and not while somebody may still say what that is", () => {
+    const call = "0/1.0"
+    const way = [
+      proposed("pay"),
+      { _tag: "CallDispatched", call },
+      { _tag: "CallUnknown", call },
+      { _tag: "CallSettled", call, outcome: { _tag: "Unknown" } },
+      { _tag: "CallReopened", call, by: "otto" },
+      { _tag: "CallSettled", call, outcome: value }
+    ]
+    assert.deepStrictEqual(
+      way.map((_, at) => callsOf(...way.slice(0, at + 1))[0]?.isSettled),
+      [false, false, false, false, false, true]
     )
   })
 

@@ -236,12 +236,21 @@ describe("what pages follow", () => {
         assert.strictEqual(page.includes(`value="${key}"`), name !== "vera", name)
         for (const other of people) if (other !== people[at]) assert.notInclude(page, other.key)
       }
-      const whole = await pageOf(people[0]!.browser, -1)
+      const stream = reading(await follow(people[0]!.browser, `run=${run}&from=-1&after=-1`))
+      const whole = await stream.until("</main>")
       assert.deepStrictEqual(
         [...whole.matchAll(/<tr id="event-(\d+)"/g)].map(([, seq]) => Number(seq)),
         Array.from({ length }, (_, seq) => seq)
       )
       assert.notInclude(whole, 'class="kept"></tbody>')
+      const [question] = await desk.approvals({ run_id: run })
+      await desk.decide(question?.id ?? "", { decision: "approve" }, anna)
+      await desk.result(run)
+      const { length: ended } = await desk.run(run)
+      const then = (await stream.until(`\nid: ${ended - 1}\n`)).slice(whole.length)
+      assert.notInclude(then, '<tr id="event-0"')
+      assert.include(then, '<tbody id="events-0" class="kept"></tbody>')
+      await stream.leave()
     } finally {
       await desk.stop()
     }

@@ -28,7 +28,6 @@ import * as Readiness from "../boundary/Readiness.ts"
 import * as Routes from "../boundary/Routes.ts"
 import * as StoreFaults from "../boundary/StoreFaults.ts"
 import * as Wires from "../wires/Wires.ts"
-import { makeClosingServers } from "../stream/ClosingServers.ts"
 import * as StreamHost from "../stream/StreamHost.ts"
 import * as EventStream from "../stream/EventStream.ts"
 
@@ -79,10 +78,9 @@ const docs = (api: typeof TroupeApi) =>
 const pages = (ignoresSlash: boolean) =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
-      const { base_path, body_bytes_max, heartbeat_ms } = yield* HttpSettings
+      const { base_path, body_bytes_max } = yield* HttpSettings
       const limits = yield* Limits.Limits
-      const { stopping } = yield* Readiness.Readiness
-      const { closing } = makeClosingServers()
+      const streams = yield* StreamHost.StreamHost
       const services = yield* Effect.context<never>()
       const surface: Surface = {
         admit: limits.request,
@@ -90,13 +88,9 @@ const pages = (ignoresSlash: boolean) =>
         message: limits.message,
         share: limits.page,
         stream: Effect.fnUntraced(function* (principal, texts, goesOn) {
-          yield* limits.stream(principal)
+          const opened = yield* streams.openWhile(principal, goesOn)
           const request = yield* HttpServerRequest.HttpServerRequest
-          const until = Effect.raceFirst(Deferred.await(stopping), closing(request.source))
-          return EventStream.responseOf(
-            EventStream.bytesOfTexts(texts, { goesOn, heartbeat_ms, until }),
-            request
-          )
+          return EventStream.responseOf(EventStream.bytesOfTexts(texts, opened), request)
         }),
         problemOf: anyProblemOf,
         log: StoreFaults.makeLog(),

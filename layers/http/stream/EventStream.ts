@@ -167,14 +167,15 @@ const first = `retry: ${retry_ms}\n${comment("here")}`
 /** Keeps a connection alive, and is skipped by event clients. */
 export const beat = comment("alive")
 
-/** The same of texts that somebody else has made of events, which are short. */
+/** The same of texts that somebody else has made of events. */
 export const bytesOfTexts = (
   texts: Stream.Stream<string>,
-  { goesOn, heartbeat_ms, until }: Pick<FeedOptions, "goesOn" | "heartbeat_ms" | "until">
+  { account, encode = inUtf8, goesOn, heartbeat_ms, until }: Omit<FeedOptions, "customer">
 ): Stream.Stream<Uint8Array> =>
   Stream.fromChannel(
-    Channel.fromTransform((_, scope) =>
-      textPull(
+    Channel.fromTransform((_, scope) => {
+      const { hold, taken } = counting(account)
+      return textPull(
         {
           feed: openStream(texts),
           first,
@@ -184,12 +185,15 @@ export const bytesOfTexts = (
           beat_ms: heartbeat_ms,
           goesOn,
           until,
-          given: inUtf8,
-          taken: () => {}
+          given: (text) => {
+            hold(text)
+            return encode(text)
+          },
+          taken
         },
         scope
       )
-    )
+    })
   )
 
 /** The response to a request for an event stream, whose connection ends with it. */

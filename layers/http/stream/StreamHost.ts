@@ -17,6 +17,12 @@ import { makeUnread } from "./UnreadBytes.ts"
 /** How long a stream goes on, and how its bytes are made and counted. */
 export type OpenedStream = Omit<FeedOptions, "customer">
 
+type Opening = Effect.Effect<
+  OpenedStream,
+  Problem<429> | Problem<503>,
+  HttpServerRequest.HttpServerRequest | Scope.Scope
+>
+
 export class StreamHost extends Context.Service<
   StreamHost,
   {
@@ -24,14 +30,9 @@ export class StreamHost extends Context.Service<
      * Reserves a place until the scope closes, for the owner of this token. Fails with 429 at the bound of the principal or tenant, and
      * with 503 at the bound of the process.
      */
-    open(
-      by: Principal,
-      token: Redacted.Redacted
-    ): Effect.Effect<
-      OpenedStream,
-      Problem<429> | Problem<503>,
-      HttpServerRequest.HttpServerRequest | Scope.Scope
-    >
+    open(by: Principal, token: Redacted.Redacted): Opening
+    /** The same for somebody who has no token: at each heartbeat the stream ends if `goesOn` is false. */
+    openWhile(by: Principal, goesOn: Effect.Effect<boolean>): Opening
   }
 >()("troupe/http/StreamHost") {}
 
@@ -80,20 +81,22 @@ export const layer: Layer.Layer<StreamHost, never, Credentials | Limits | Readin
     const { heartbeat_ms, unread_units_max } = yield* HttpSettings
     const unread = makeUnread(unread_units_max)
     const { closing } = makeClosingServers()
+    const openWhile = Effect.fnUntraced(function* (by: Principal, goesOn: Effect.Effect<boolean>) {
+      yield* limits.stream(by)
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const { account, cut } = yield* openAccount(unread, request)
+      return {
+        heartbeat_ms,
+        goesOn,
+        // The reader of a Web response may transfer the memory that it gets.
+        encode: request.source instanceof Request ? undefined : inPooledUtf8,
+        account,
+        until: Effect.raceAllFirst([Deferred.await(stopping), cut, closing(request.source)])
+      }
+    })
     return StreamHost.of({
-      open: Effect.fnUntraced(function* (by, token) {
-        yield* limits.stream(by)
-        const request = yield* HttpServerRequest.HttpServerRequest
-        const { account, cut } = yield* openAccount(unread, request)
-        return {
-          heartbeat_ms,
-          goesOn: isStillValid(credentials, token),
-          // The reader of a Web response may transfer the memory that it gets.
-          encode: request.source instanceof Request ? undefined : inPooledUtf8,
-          account,
-          until: Effect.raceAllFirst([Deferred.await(stopping), cut, closing(request.source)])
-        }
-      })
+      open: (by, token) => openWhile(by, isStillValid(credentials, token)),
+      openWhile
     })
   })
 )
