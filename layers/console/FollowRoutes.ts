@@ -126,6 +126,7 @@ const listNews = Effect.fnUntraced(function* (
 })
 
 type Feed = OpenFeed<WatchError>
+type Text = string | ReadonlyArray<Uint8Array>
 
 /** The place of the last event of the run that there is, once there is one. */
 const lastOf = Effect.fnUntraced(function* (run: RunId, feed: Feed) {
@@ -151,8 +152,8 @@ const newsOf = <R>(
   run: RunId,
   feed: Feed,
   open: Counts,
-  pageOf: (seq: number) => Effect.Effect<string, never, R>
-): Pull.Pull<readonly [string], WatchError, void, R> => {
+  pageOf: (seq: number) => Effect.Effect<Text, never, R>
+): Pull.Pull<readonly [Text], WatchError, void, R> => {
   let pause: Effect.Effect<void> = Effect.void
   return Effect.gen(function* () {
     yield* pause
@@ -212,7 +213,7 @@ const runNews = Effect.fnUntraced(function* (
   const feed = runtime.openFeed(conversation, { ordinal, seq: last }, principal)
   const page =
     from === undefined
-      ? (seq: number) => Effect.succeed(news(String(seq)))
+      ? (seq: number) => Effect.succeed<Text>(news(String(seq)))
       : pages(shared, asked, run, from, after)
   const told = after < last ? Stream.fromEffect(page(last)) : Stream.empty
   const more = Stream.scoped(

@@ -1,4 +1,5 @@
 /** What the routes of the console share: a page for whoever is signed in, what was asked, and the operation that answers. */
+import { Buffer } from "node:buffer"
 import { ByteSize, Clock, Effect, Schema } from "effect"
 import type { Scope, Stream } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -36,7 +37,7 @@ export interface Surface {
   /** Answers the principal with events while `goesOn`, and fails where too many streams are open. */
   readonly stream: (
     principal: Principal,
-    texts: Stream.Stream<string>,
+    texts: Stream.Stream<string | ReadonlyArray<Uint8Array>>,
     goesOn: Effect.Effect<boolean>
   ) => Effect.Effect<
     HttpServerResponse.HttpServerResponse,
@@ -84,15 +85,10 @@ const signedPolicy = (nonce: string): string =>
 // Browsers send the origin of a form only with a referrer.
 const page_headers = { "content-security-policy": policy, "referrer-policy": "same-origin" }
 
-const htmlText = (text: string, status = 200): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.text(text, {
-    status,
-    contentType: "text/html; charset=utf-8",
-    headers: page_headers
-  })
+const page_options = { contentType: "text/html; charset=utf-8", headers: page_headers }
 
 export const html = (page: Html, status = 200): HttpServerResponse.HttpServerResponse =>
-  htmlText(documentOf(page), status)
+  HttpServerResponse.text(documentOf(page), { status, ...page_options })
 
 export const to = (path: string) => HttpServerResponse.redirect(path, { status: 303 })
 
@@ -235,14 +231,18 @@ const makeGathered = () => {
 /** What a session has of its own on a page. */
 type Own = Pick<View, "form_key" | "nonce">
 
-/** A text with a place for what each session has of its own. */
-type SharedText = (own: Own) => string
+/** The bytes of a text with what a session has of its own between them. */
+type SharedText = (own: Own) => ReadonlyArray<Uint8Array>
 
 /** `standIn`: what nobody else knows, before `f` for the key of forms and `n` for the nonce. */
 const sharedText = (text: string, standIn: string): SharedText => {
   const [first = "", ...rest] = text.split(standIn)
-  return ({ form_key, nonce }) =>
-    rest.reduce((all, part) => all + (part[0] === "f" ? form_key : nonce) + part.slice(1), first)
+  const parts = rest.map((part) => [part[0] === "f", Buffer.from(part.slice(1))] as const)
+  const begin = Buffer.from(first)
+  return ({ form_key, nonce }) => {
+    const own = [Buffer.from(nonce), Buffer.from(form_key)] as const
+    return [begin, ...parts.flatMap(([isKey, part]) => [own[isKey ? 1 : 0], part])]
+  }
 }
 
 /** On what depends that is shared: who may do the same in the same workspace sees the same. */
@@ -330,7 +330,7 @@ const signed =
             const given =
               common === undefined
                 ? yield* answer({ ...asked, view: { ...view, now }, fields })
-                : htmlText(common(view))
+                : HttpServerResponse.uint8Array(Buffer.concat(common(view)), page_options)
             const response = HttpServerResponse.isHttpServerResponse(given) ? given : html(given)
             return HttpServerResponse.setHeader(
               response,

@@ -5,6 +5,9 @@ import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Principal } from "../../../src/principal/Principal.ts"
 import type { Problem } from "../../../src/operation/Problem.ts"
 
+/** Server-sent events: as a text, or in UTF-8 as parts that others may read too. Nothing comes between the parts. */
+export type EventText = string | ReadonlyArray<Uint8Array>
+
 /** What a page is given. */
 export interface Surface {
   /** Counts a request of the principal, and fails beyond the rate limit. */
@@ -28,7 +31,7 @@ export interface Surface {
    */
   readonly stream: (
     principal: Principal,
-    texts: Stream.Stream<string>,
+    texts: Stream.Stream<EventText>,
     goesOn: Effect.Effect<boolean>
   ) => Effect.Effect<
     HttpServerResponse.HttpServerResponse,

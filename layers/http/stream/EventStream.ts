@@ -20,6 +20,7 @@ import { shownEvent } from "../../../src/run/RunItem.ts"
 import { problemOf } from "../boundary/Problems.ts"
 import { closesAfter } from "./ClosingServers.ts"
 import { textPull } from "./TextPull.ts"
+import type { EventText } from "../boundary/AddedPages.ts"
 import type { Account } from "./UnreadBytes.ts"
 import { counting, small_units } from "./UnreadBytes.ts"
 
@@ -167,19 +168,30 @@ const first = `retry: ${retry_ms}\n${comment("here")}`
 /** Keeps a connection alive, and is skipped by event clients. */
 export const beat = comment("alive")
 
+function* partsOf(texts: ReadonlyArray<EventText>): Generator<string | Uint8Array> {
+  for (const text of texts) {
+    if (typeof text === "string") yield text
+    else yield* text
+  }
+}
+
 /** The same of texts that somebody else has made of events. */
 export const bytesOfTexts = (
-  texts: Stream.Stream<string>,
-  { account, encode = inUtf8, goesOn, heartbeat_ms, until }: Omit<FeedOptions, "customer">
+  texts: Stream.Stream<EventText>,
+  { account, encode, goesOn, heartbeat_ms, until }: Omit<FeedOptions, "customer">
 ): Stream.Stream<Uint8Array> =>
   Stream.fromChannel(
     Channel.fromTransform((_, scope) => {
       const { hold, taken } = counting(account)
-      return textPull(
+      const bytesOf = (text: string | Uint8Array): Uint8Array => {
+        if (typeof text === "string") return (encode ?? inUtf8)(text)
+        return encode === undefined ? text.slice() : text
+      }
+      return textPull<EventText, never, Uint8Array, string | Uint8Array>(
         {
           feed: openStream(texts),
           first,
-          textsOf: (items) => items.values(),
+          textsOf: (items) => partsOf(items),
           textOfError: (error) => error,
           beat,
           beat_ms: heartbeat_ms,
@@ -187,7 +199,7 @@ export const bytesOfTexts = (
           until,
           given: (text) => {
             hold(text)
-            return encode(text)
+            return bytesOf(text)
           },
           taken
         },

@@ -10,41 +10,41 @@ import type { OpenFeed } from "../../../services/AgentRuntime.ts"
 type Items<A> = Arr.NonEmptyReadonlyArray<A>
 type Open<A, E> = Effect.Effect<OpenFeed<E, A>, E, Scope.Scope>
 
-export interface Source<A, E, B> {
+export interface Source<A, E, B, T = string> {
   readonly feed: Open<A, E>
   /** The text that comes before all others. */
-  readonly first: string
+  readonly first: T
   /** The texts of items that are available at the same time. Each text is made when it is pulled. */
-  readonly textsOf: (items: Items<A>) => Iterator<string>
+  readonly textsOf: (items: Items<A>) => Iterator<T>
   /** The last text, if the feed failed. */
-  readonly textOfError: (error: E) => string
+  readonly textOfError: (error: E) => T
   /** A text that is sent every `beat_ms` if there is nothing else to send. One that was not pulled yet is not sent twice. */
-  readonly beat: string
+  readonly beat: T
   readonly beat_ms: number
   /** Run after each beat: the texts end if the result is false. */
   readonly goesOn: Effect.Effect<boolean>
   /** The texts end when this Effect ends, whatever the feed does. */
   readonly until: Effect.Effect<void>
   /** Converts a text to the item that is pulled. */
-  readonly given: (text: string) => B
+  readonly given: (text: T) => B
   /** Called when the next item is pulled, which means that the one before was taken. */
   readonly taken: () => void
 }
 
-class TextPull<A, E, B> {
-  readonly #source: Source<A, E, B>
+class TextPull<A, E, B, T> {
+  readonly #source: Source<A, E, B, T>
   readonly #context: Context.Context<never>
   #feed: OpenFeed<E, A> | undefined
   /** The first pull opens the feed. */
   #pullFeed: Pull.Pull<Items<A>, E>
-  #texts: Iterator<string>
+  #texts: Iterator<T>
   /** The pull of the feed in progress. It goes on while a beat is sent, so that none of its items is lost. */
   #read: Fiber.Fiber<Items<A>, E | Cause.Done> | undefined
   #isBeatDue = false
   #isOver = false
   #resume: ((woken: Effect.Effect<void>) => void) | undefined
 
-  constructor(source: Source<A, E, B>, scope: Scope.Scope, context: Context.Context<never>) {
+  constructor(source: Source<A, E, B, T>, scope: Scope.Scope, context: Context.Context<never>) {
     this.#source = source
     this.#context = context
     this.#pullFeed = Effect.flatMap(Scope.provide(source.feed, scope), (feed) => {
@@ -125,7 +125,7 @@ class TextPull<A, E, B> {
     return first.done === true ? this.#later : this.#given(first.value)
   }
 
-  #given(text: string): Pull.Pull<Items<B>> {
+  #given(text: T): Pull.Pull<Items<B>> {
     return Exit.succeed([this.#source.given(text)])
   }
 
@@ -149,8 +149,8 @@ class TextPull<A, E, B> {
  * Pulls the texts until the feed ends or fails, or `until` ends. `scope` is the scope of the reader, which makes one pull after
  * the other.
  */
-export const textPull = Effect.fnUntraced(function* <A, E, B>(
-  source: Source<A, E, B>,
+export const textPull = Effect.fnUntraced(function* <A, E, B, T = string>(
+  source: Source<A, E, B, T>,
   scope: Scope.Scope
 ): Effect.fn.Return<Pull.Pull<Items<B>>> {
   // The scope of the feed, which the first pull opens and which is closed after the last.

@@ -62,7 +62,7 @@ export const counting = (account: Account | undefined) => {
       if (isHeld) account?.hold(0)
       isHeld = false
     },
-    hold: (text: string) => {
+    hold: (text: { readonly length: number }) => {
       isHeld = text.length > small_units
       if (isHeld) account?.hold(text.length)
     }
