@@ -284,29 +284,29 @@ export const bounds = {
   consoleRuns: {
     ...most,
     work: "the same, a page of runs, against its statement, median",
-    promise: 15,
+    promise: 10,
     ambition: 3,
-    measured: ["6.1x (5.5x to 6.7x)"]
+    measured: ["4.9x (4.7x to 5.1x)"]
   },
   consoleInbox: {
     ...most,
     work: "the same, the inbox, against its statement, median",
-    promise: 20,
+    promise: 15,
     ambition: 3,
-    measured: ["11x (9.8x to 12x)"]
+    measured: ["8.3x (8.1x to 8.6x)"]
   },
   followers: {
     ...most,
     work: "200 open consoles of 20 runs with 200 events a second, against as many event streams, CPU of the service: PostgreSQL",
-    promise: 5,
+    promise: 2.5,
     ambition: 1.3,
-    measured: ["2.8x (2.4x to 3.1x)"]
+    measured: ["1.3x (1.2x to 1.4x)"]
   },
   followersHeap: {
     ...most,
     work: "the same, heap after 20 s, against before",
     promise: 1.5,
-    measured: ["1.14x (1.08x to 1.20x)"]
+    measured: ["1.02x (1.02x to 1.03x)"]
   },
   wires: {
     ...most,

@@ -18,7 +18,7 @@ import { SqlNotify } from "./SqlNotify.ts"
 
 export interface PostgresSettings {
   /**
-   * The most connections of the pool, 5 to 500. Up to three of them listen, and one holds the locks of this process's owners.
+   * The most connections, 5 to 500. Up to three of them listen, and one holds the locks of this process's owners.
    * Absent = 13.
    */
   readonly connections_max?: number | undefined

@@ -124,7 +124,7 @@ const setReader = setConfig(["role", "troupe.tenant"])
  * Gives a function that makes a session what its borrower needs: the settings before its first use, and the role and tenant that it
  * reads for, or the role that connects. The settings are no start-up parameters, because a pooler refuses or drops those.
  */
-const preparing = (settings: ServerSession["settings"]) => {
+const preparing = ({ isPooled, settings }: ServerSession) => {
   const set = setConfig(Object.keys(settings))
   const values = Object.values(settings)
   /** For whom each session reads. Undefined = nobody knows, since a change of it was not answered. */
@@ -135,8 +135,9 @@ const preparing = (settings: ServerSession["settings"]) => {
   ) {
     if (!readers.has(connection)) {
       yield* connection.query(set, values, false)
-      readers.set(connection, "engine")
-      if (wanted === "engine") return
+      // A pooler may not have reset a session that was another's.
+      readers.set(connection, isPooled ? undefined : "engine")
+      if (readers.get(connection) === wanted) return
     }
     readers.set(connection, undefined)
     yield* wanted === "engine"
@@ -189,7 +190,7 @@ export const make = Effect.fnUntraced(function* (
   const inTime = bound(answer_ms, server)
   const unbounded: Bound = (self) => self
   const isPooled = yield* Pooler.find(pool, answer_ms, inTime)
-  const prepare = preparing(settings)
+  const prepare = preparing({ isPooled, settings })
   const get = Effect.tap(pool.get, (connection) => prepare(connection, "engine"))
   const reserve = Effect.flatMap(get, ({ pin }) => pin)
   const leased = (from: Effect.Effect<PgConnection.PgConnection, SqlError.SqlError, Scope.Scope>) =>
