@@ -44,8 +44,11 @@ export class ConsoleSessions extends Context.Service<
       session: ConsoleSession,
       kind: "session" | "link"
     ): Effect.Effect<void, StoreError>
-    /** The session, unless it has ended; undefined = there is none. */
-    find(sha256: string): Effect.Effect<ConsoleSession | undefined, StoreError>
+    /** The session or link, unless it has ended; undefined = there is none. */
+    find(
+      sha256: string,
+      kind: "session" | "link"
+    ): Effect.Effect<ConsoleSession | undefined, StoreError>
     /** Takes a link away, which is thereby used: of several callers one gets it. Undefined = there is none, or it has ended. */
     use(sha256: string): Effect.Effect<ConsoleSession | undefined, StoreError>
     /** Ends a session. */

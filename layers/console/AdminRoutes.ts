@@ -49,7 +49,7 @@ const Asking = Schema.Struct({
 
 /** With what somebody signed in: what is made with it holds no longer. Fails where the session has ended meanwhile. */
 const callerOf = Effect.fnUntraced(function* ({ session }: Asked) {
-  const found = yield* ConsoleSessions.use((sessions) => sessions.find(session))
+  const found = yield* ConsoleSessions.use((sessions) => sessions.find(session, "session"))
   if (found === undefined) return yield* new Unauthorized()
   return found.provided === undefined
     ? { sha256: found.token_sha256 }

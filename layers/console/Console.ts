@@ -50,15 +50,24 @@ const now = followedPage(
 /** Anybody may send one: it takes a token and no more. */
 const sign_in_bytes_max = 16_384
 
+const used_link = "This link was used before, or is too old. Sign in with a token."
+
+/** A program may look at a link before its owner does: what is asked here uses none. */
 const signInForm = (surface: Surface) =>
-  Effect.map(HttpServerRequest.HttpServerRequest, (request) => {
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
     const path = pathOf(surface, request)
     const { searchParams } = new URL(request.url, "http://console")
+    const provider = surface.provider?.name
     const code = searchParams.get("code")
-    if (code !== null) return html(linkPage(path, code))
-    const page = searchParams.get("to") ?? ""
-    return html(signInPage(path, { page, provider: surface.provider?.name }))
-  })
+    if (code === null) {
+      return html(signInPage(path, { page: searchParams.get("to") ?? "", provider }))
+    }
+    yield* surface.signIn
+    return (yield* Sessions.isLink(code))
+      ? html(linkPage(path, code))
+      : html(signInPage(path, { page: "", problem: used_link, provider }), 401)
+  }).pipe(Effect.catch((error: unknown) => shown(surface, error)))
 
 const signIn = (surface: Surface) =>
   Effect.gen(function* () {
@@ -77,8 +86,7 @@ const signIn = (surface: Surface) =>
         : yield* shown(surface, found.failure)
     }
     const by = found.success
-    if (by === undefined)
-      return refused("This link was used before, or is too old. Sign in with a token.")
+    if (by === undefined) return refused(used_link)
     yield* surface.admit(by.principal)
     if (rightRefusal(by.principal, "inspect") !== undefined) {
       return refused(

@@ -134,7 +134,7 @@ export const idTokenOf = Effect.fnUntraced(function* ({
   const id = cookies[cookie_name]
   if (!isId(id)) return undefined
   const digest = yield* sha256(id)
-  const session = yield* ConsoleSessions.use((sessions) => sessions.find(digest))
+  const session = yield* ConsoleSessions.use((sessions) => sessions.find(digest, "session"))
   const sealed = session?.provided?.id_token
   if (sealed === undefined) return undefined
   return yield* Effect.orElseSucceed(
@@ -179,6 +179,14 @@ const byDigest = (token_sha256: string) =>
     (principal) => ({ principal, token_sha256 })
   )
 
+/** Whether a link still begins a session. Changes nothing. */
+export const isLink = Effect.fnUntraced(function* (code: string) {
+  if (!isId(code)) return false
+  const digest = yield* sha256(code)
+  const found = yield* ConsoleSessions.use((sessions) => sessions.find(digest, "link"))
+  return found !== undefined
+})
+
 /** The same of a link, which is used thereby. Undefined = it was used before, has ended, or is none. */
 export const byLink = Effect.fnUntraced(function* (code: string | undefined) {
   if (!isId(code)) return undefined
@@ -206,7 +214,7 @@ export const signedIn = Effect.fnUntraced(function* (
   const id = cookies[cookie_name]
   if (!isId(id)) return undefined
   const digest = yield* sha256(id)
-  const session = yield* ConsoleSessions.use((sessions) => sessions.find(digest))
+  const session = yield* ConsoleSessions.use((sessions) => sessions.find(digest, "session"))
   if (session === undefined) return undefined
   const principal = yield* Effect.catchTags(principalOf(session, issuer), {
     Unauthorized: () => Effect.undefined,

@@ -65,7 +65,7 @@ const make = Effect.gen(function* () {
       yield* rows.remove({ where: { tenant }, ...oldest, skip: sessions_max - 1 })
       yield* rows.add([{ ...session, sha256, is_link: kind === "link" }])
     }, driver.transaction),
-    find: (sha256) => inForce(sha256, false),
+    find: (sha256, kind) => inForce(sha256, kind === "link"),
     use: Effect.fn("ConsoleSessions.use")(function* (sha256) {
       const found = yield* inForce(sha256, true)
       return (yield* remove(sha256, true)) === 1 ? found : undefined
