@@ -197,7 +197,9 @@ const callBodies = (view: View, calls: ReadonlyArray<ReasonedCall>): ReadonlyArr
     const those = calls.slice(at * body_calls, (at + 1) * body_calls)
     const isSettled = those.length === body_calls && those.every((call) => call.isSettled)
     const last = Math.max(...those.flatMap(({ reasons }) => reasons.map(({ seq }) => seq)))
-    return tableBody(view, `calls-${at}`, isSettled ? last : undefined, () => those.map(callRow))
+    // Another page of the run has other calls in its first body.
+    const id = `calls-${those[0]?.id}`
+    return tableBody(view, id, isSettled ? last : undefined, () => those.map(callRow))
   })
 
 /** The calls of a run, each with its way. */

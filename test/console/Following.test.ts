@@ -230,8 +230,8 @@ describe("what pages follow", () => {
         }
         for (const seq of [first_new, length - 1]) assert.include(page, `<tr id="event-${seq}"`)
         assert.notInclude(page, `<tr id="event-${first_new - 1}"`)
-        assert.include(page, '<tbody id="calls-0" class="kept"></tbody>')
-        assert.match(page, /<tbody id="calls-4"><tr>/)
+        assert.include(page, '<tbody id="calls-0/1.0" class="kept"></tbody>')
+        assert.match(page, /<tbody id="calls-0\/41.0"><tr>/)
         assert.include(page, "The newest 40 of 82 are drawn while the run goes on.")
         assert.strictEqual(page.includes(`value="${key}"`), name !== "vera", name)
         for (const other of people) if (other !== people[at]) assert.notInclude(page, other.key)

@@ -110,14 +110,8 @@ describe("a page of a run that goes on", () => {
 })
 
 describe("a page of a long run", () => {
-  const boxes = 70
-  const pack = tool(
-    { namespace: "post", name: "pack", description: "Packs a box.", side_effects: "read" },
-    () => setTimeout(20).then(() => "packed")
-  )
-
-  inBrowser("has each event and call once as it grows, and leaves open what is open", async () => {
-    const troupe = await start({
+  const packing = (boxes: number, pause_ms: number) =>
+    start({
       agents: [
         agent({
           name: "packer",
@@ -126,10 +120,19 @@ describe("a page of a long run", () => {
           limits: { steps_max: boxes + 1 }
         })
       ],
-      tools: [pack],
+      tools: [
+        tool(
+          { namespace: "post", name: "pack", description: "Packs a box.", side_effects: "read" },
+          () => setTimeout(pause_ms).then(() => "packed")
+        )
+      ],
       model: scripted(({ step }) => (step <= boxes ? call("pack") : text("All is packed."))),
       http
     })
+
+  inBrowser("has each event and call once as it grows, and leaves open what is open", async () => {
+    const boxes = 70
+    const troupe = await packing(boxes, 20)
     try {
       const { run } = await troupe.send({ agent: "packer", text: "Pack." }, anna)
       const { close, complaints, page } = await opened(troupe.url ?? "")
@@ -149,6 +152,30 @@ describe("a page of a long run", () => {
       // What is over is followed no more.
       assert.strictEqual(await page.locator("#live").count(), 0)
       assert.deepStrictEqual(complaints, [])
+      await close()
+    } finally {
+      await troupe.stop()
+    }
+  })
+
+  inBrowser("becomes the page of the next events once they are too many for one", async () => {
+    const troupe = await packing(260, 10)
+    try {
+      const { run } = await troupe.send({ agent: "packer", text: "Pack." }, anna)
+      const { close, page } = await opened(troupe.url ?? "")
+      await signIn(page, "olga")
+      await page.goto(`/console/runs/${run}`)
+      await page.getByRole("status").getByText("Live", { exact: true }).waitFor()
+      await troupe.result(run)
+      const { length } = await troupe.run(run)
+      await page.locator(`#event-${length - 1}`).waitFor({ state: "attached" })
+      const rows = () =>
+        page.evaluate(
+          "[...document.querySelectorAll('tbody tr')].map(({ textContent }) => textContent)"
+        )
+      const followed = await rows()
+      await page.goto(`/console/runs/${run}?after=499`)
+      assert.deepStrictEqual(followed, await rows())
       await close()
     } finally {
       await troupe.stop()

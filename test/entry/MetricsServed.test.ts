@@ -115,7 +115,7 @@ it.live(
       for (const series of positive) assert.isAbove(valueOf(first, series), 0, series)
       // Two listen, and one holds the locks of this process.
       assert.isAtLeast(valueOf(first, "troupe_store_connections_busy"), 2)
-      assert.strictEqual(valueOf(first, "troupe_store_connections_max"), 13)
+      assert.strictEqual(valueOf(first, "troupe_store_connections_max"), 16)
 
       yield* Effect.promise(() => troupe.send({ agent: "shop", text: "Pay" }))
       const broken = 'errors_total{tool_name="break_once",error_type="internal"} 1'

@@ -3,6 +3,7 @@ import { Deferred, Effect, Fiber, Layer, Metric } from "effect"
 import { SqlClient } from "effect/sql"
 import { RunJournal } from "../../services/RunJournal.ts"
 import { RunOwnership } from "../../services/RunOwnership.ts"
+import { ServerSession } from "../../layers/sql/engine/ServerSession.ts"
 import * as Pglite from "../../layers/sql/engine/Pglite.ts"
 import * as SqlStores from "../../layers/sql/stores/SqlStores.ts"
 import { eventually } from "../contracts/Contract.ts"
@@ -32,10 +33,15 @@ for (const [engine, client] of [
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const max = (yield* connections)[0]!
-        assert.strictEqual(max, engine === "PGlite" ? 1 : 13)
+        assert.strictEqual(max, engine === "PGlite" ? 1 : 16)
         const gate = Deferred.makeUnsafe<void>()
-        const held = yield* Effect.forEach(Array.from({ length: max }), () =>
-          Effect.forkScoped(sql.withTransaction(Deferred.await(gate)))
+        const { readAs } = yield* ServerSession
+        const held = yield* Effect.forEach(Array.from({ length: max }), (_, n) =>
+          Effect.forkScoped(
+            readAs !== undefined && n < 3
+              ? readAs({ role: "none", tenant: "acme" })(Deferred.await(gate))
+              : sql.withTransaction(Deferred.await(gate))
+          )
         )
         yield* eventually(connections, ([, busy]) => busy === max)
         const [kept, given] = yield* Effect.all([

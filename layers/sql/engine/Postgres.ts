@@ -18,8 +18,8 @@ import { SqlNotify } from "./SqlNotify.ts"
 
 export interface PostgresSettings {
   /**
-   * The most connections, 5 to 500. Up to three of them listen, and one holds the locks of this process's owners.
-   * Absent = 13.
+   * The most connections, 5 to 500. Up to three of them listen, and one holds the locks of this process's owners. Of more than 13,
+   * up to a quarter only read on behalf of principals. Absent = 16.
    */
   readonly connections_max?: number | undefined
   /** The longest time that a statement may take, in ms, by the server's clock. Absent = 30,000. */
@@ -67,7 +67,7 @@ const clientOptions = (options: PostgresOptions): PostgresClient.Options => ({
     url: options.url,
     maxMessageSize: row_bytes_max,
     applicationName: application_name,
-    maxConnections: Math.min(Math.max(options.connections_max ?? 13, 5), 500),
+    maxConnections: Math.min(Math.max(options.connections_max ?? 16, 5), 500),
     connectTimeout: "10 seconds",
     keepAlive: "30 seconds"
   },

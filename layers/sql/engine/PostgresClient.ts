@@ -158,12 +158,12 @@ const preparing = ({ isPooled, settings }: ServerSession) => {
   }
 }
 
-/** What an engine has at least: three sessions that listen, and one that holds locks. */
-const engine_min = 4
+/** What an engine uses: sessions that listen, one that holds locks, those of bodies (`SqlRunJournal.ts`), and some for statements. */
+const engine_connections = 13
 
 /** How many of the connections are for reads on behalf of principals, so that few sessions change their role. */
 const readersOf = (connections_max: number): number =>
-  Math.floor((connections_max - engine_min) / 3)
+  Math.max(0, Math.min(Math.floor(connections_max / 4), connections_max - engine_connections))
 
 /** Where the client connects, and the settings of its sessions. */
 export interface Options {
