@@ -29,6 +29,8 @@ export const opened = async (base: string, options: BrowserContextOptions = {}) 
   const browser = await browserOfProcess()
   if (typeof browser === "string") throw new Error(browser)
   const context = await browser.newContext({ baseURL: base, ...options })
+  // A machine that is busy with other things is no fault: a test has its own limit.
+  context.setDefaultTimeout(100_000)
   const page = await context.newPage()
   const complaints: Array<string> = []
   page.on("console", (message) => complaints.push(message.text()))

@@ -373,6 +373,8 @@ const noting =
         const request = Context.getOrUndefined(fiber.context, HttpServerRequest.HttpServerRequest)
         if (request === undefined) return statement
         const [text, params] = statement.compile()
+        // It takes the role, and reads nothing.
+        if (text.includes("set_config('role'")) return statement
         const role = yield* sessionRole(sql)
         if (role.startsWith("troupe_tenant_")) noted.asTenant++
         else noted.asEngine.push(text)
